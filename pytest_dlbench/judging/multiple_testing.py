@@ -1,8 +1,8 @@
 """Many cases and metrics in one session, with one false-alarm budget for all of them together.
 
-Each metric is screened. A change that the screening finds is run again on fresh pairs, at its share of the budget; only
-these may call a case regressed or improved. Correcting the level of the screening pairs afterwards would find nothing,
-because they stop just below their level.
+Each metric is screened. A change that the screening finds is run again on fresh pairs, at its share of the budget.
+Correcting the level of the screening pairs afterwards would find nothing, because they stop just below their level: to
+decide a time at once, a part of the budget is reserved beforehand (see ``at_once``).
 """
 
 from dataclasses import replace
@@ -36,11 +36,16 @@ def confirming(rule: Rule, level: float) -> Rule:
 def part_of(place: int, cases: int, budget: float = BUDGET, workers: int = 1) -> float:
     """The part of the budget of the ``place``-th case (from 1) in which a metric is flagged, of all ``cases``.
 
-    Half of the budget is for all cases in equal parts, so that each has one; the other half is taken in turn, so that a
-    single slow case is not judged as if all might be slow. Each of ``workers`` has an equal part of what is taken in
+    A quarter of the budget is for all cases in equal parts, so that each has one; half of it is taken in turn, so that
+    a single slow case is not judged as if all might be slow. Each of ``workers`` has an equal part of what is taken in
     turn.
     """
-    return budget / 2 / cases + budget / 2 / workers / (place * (place + 1))
+    return budget / 4 / cases + budget / 2 / workers / (place * (place + 1))
+
+
+def part_at_once(cases: int, budget: float = BUDGET) -> float:
+    """The part of the budget with which each of ``cases`` may be decided at once: a quarter, in equal parts."""
+    return budget / 4 / cases
 
 
 def share_in_turn(place: int, budget: float = BUDGET) -> float:

@@ -1,6 +1,6 @@
 """From pairs of runs to the differences that the rule takes, and from its decisions to verdicts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf, isfinite, log, sqrt
@@ -33,6 +33,8 @@ REFERENCE_RUNS = 10
 STEP_TIMES = ("step_time", "step_time_median")
 # The time of a batch, by the metrics that decide; the first one's tolerance is that of the throughput.
 OF_BATCHES = (*STEP_TIMES, "latency")
+# Each of these may be decided at once.
+TIMES = (*OF_BATCHES, "throughput")
 # Smaller differences between the two, as a share of the tolerance, are lost in three digits.
 SHOWN_SHARE = 0.1
 # The differences of pairs whose steps alternate, of wall time and of processor time (measured: 0.6 to 2.7 % and 0.7 to
@@ -41,6 +43,7 @@ ALTERNATING_SPREAD = 0.015
 # Where every other process is 8 % slower, four pairs are all of the kind that hides a slowdown 0.4 % of the time, and
 # five 0.1 % of the time.
 PAIRS_TO_CLEAR = 5
+Decide = Callable[[Sequence[float], float, Rule], Decision]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +108,12 @@ def reference_values(metric: Metric, reference: Sequence[Run]) -> list[float]:
                 "  measure them again with --dlbench-runs=10, or remove their journal from --dlbench-journals"
             )
     return metric.values(reference)
+
+
+def widest(metric: Metric, consecutive: Sequence[float]) -> float:
+    """How far the values of a metric in runs of one version are apart."""
+    values = [badness(metric, value) for value in consecutive]
+    return max(values) - min(values)
 
 
 def reference_spread(metric: Metric, consecutive: Sequence[float] = ()) -> float:
@@ -216,9 +225,13 @@ def design_of(pairs: Sequence[Pair]) -> Literal["sequential", "alternating"]:
     return "alternating" if all(is_alternating(pair.old, pair.new) for pair in pairs) else "sequential"
 
 
-def by_steps(rule: Rule) -> Rule:
-    """The rule for step times whose steps alternated: their spread is assumed, and so may be too small."""
-    return replace(rule, widens=True, pairs_to_clear=min(PAIRS_TO_CLEAR, rule.max_pairs))
+def by_steps(rule: Rule, *, is_of_one_kind: bool = False) -> Rule:
+    """The rule for step times whose steps alternated: their spread is assumed, and so may be too small.
+
+    ``is_of_one_kind``: earlier runs differ by less than the tolerance, so that no kinds of processes can hide a change.
+    """
+    least = rule.min_pairs if is_of_one_kind else min(PAIRS_TO_CLEAR, rule.max_pairs)
+    return replace(rule, widens=True, pairs_to_clear=least)
 
 
 def level_by_steps(pairs: Sequence[Pair], alpha: float) -> float:
@@ -226,18 +239,25 @@ def level_by_steps(pairs: Sequence[Pair], alpha: float) -> float:
     return max(alpha / 2, LEAST_ALPHA) if all(may_compute_alone(pair.old, pair.new) for pair in pairs) else alpha
 
 
-def decide_by_steps(pairs: Sequence[Pair], rule: Rule, spread: float = ALTERNATING_SPREAD) -> Decision:
+def decide_by_steps(
+    pairs: Sequence[Pair],
+    rule: Rule,
+    spread: float = ALTERNATING_SPREAD,
+    *,
+    is_of_one_kind: bool = False,
+    decided: Decide = decide,
+) -> Decision:
     """The decision on a step time whose steps alternated: by wall time, or by processor time where that is undecided.
 
     Either may err, so each has half of the level wherever processor time may become a witness, also while it is none:
     a level that depends on what pairs show would add up over the looks. ``spread`` is the expected one of their
-    differences.
+    differences; ``decided`` applies the rule to them.
     """
-    rule = replace(by_steps(rule), alpha=level_by_steps(pairs, rule.alpha))
-    wall = decide([wall_ratio(pair.old, pair.new) for pair in pairs], spread, rule)
+    rule = replace(by_steps(rule, is_of_one_kind=is_of_one_kind), alpha=level_by_steps(pairs, rule.alpha))
+    wall = decided([wall_ratio(pair.old, pair.new) for pair in pairs], spread, rule)
     if wall.outcome is not VerdictOutcome.INCONCLUSIVE or not all(cpu_is_witness(pair.old, pair.new) for pair in pairs):
         return wall
-    cpu = decide([cpu_ratio(pair.old, pair.new) for pair in pairs], spread, rule)
+    cpu = decided([cpu_ratio(pair.old, pair.new) for pair in pairs], spread, rule)
     return wall if cpu.outcome is VerdictOutcome.INCONCLUSIVE else replace(cpu, is_of_cpu=True)
 
 

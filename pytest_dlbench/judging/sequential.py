@@ -38,8 +38,8 @@ Codes = NDArray[np.intp]
 class Reason(StrEnum):
     """Why a decision is what it is; ``reporting.explain`` has the sentences.
 
-    After the first three more pairs may still decide. The last three do not come from the rule: ``multiple_testing``
-    and ``two_stage`` put them in its place.
+    After the first three more pairs may still decide. The last four do not come from the rule: ``two_stage`` puts them
+    in its place.
     """
 
     FEW_PAIRS = auto()
@@ -52,6 +52,7 @@ class Reason(StrEnum):
     UNCONFIRMED = auto()
     BUDGET_SPENT = auto()
     CASE_ENDED = auto()
+    AT_ONCE = auto()
 
 
 OUTCOMES = (
@@ -133,7 +134,11 @@ def decide(differences: Sequence[float], spread: float, rule: Rule) -> Decision:
     """
     if not 0 < spread < np.inf:
         raise ValueError(f"expected a spread above 0, got {spread}")
-    found = replay(np.array([differences], dtype=np.float64), np.array([spread]), rule)
+    return decision_of(replay(np.array([differences], dtype=np.float64), np.array([spread]), rule))
+
+
+def decision_of(found: "Replay") -> Decision:
+    """The decision on the first of these comparisons."""
     return Decision(
         outcome=OUTCOMES[found.outcome[0]],
         reason=REASONS[found.reason[0]],

@@ -2,14 +2,20 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from math import inf
 
 from pytest_dlbench.judging import multiple_testing
 from pytest_dlbench.judging.alpha_spending import FIRST_LOOK
+from pytest_dlbench.judging.at_once import decide_at_once, rule_at_once
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.metrics import Metrics
 from pytest_dlbench.judging.pairs import (
     ALTERNATING_SPREAD,
+    REFERENCE_RUNS,
     STEP_TIMES,
+    TIMES,
+    Decide,
     Pair,
     StepSpread,
     decide_by_steps,
@@ -22,6 +28,7 @@ from pytest_dlbench.judging.pairs import (
     rules,
     takes_turns,
     verdict,
+    widest,
 )
 from pytest_dlbench.judging.power import too_narrow
 from pytest_dlbench.judging.scales import smallest_spread
@@ -43,7 +50,11 @@ class Terms:
 
     The spreads are measured in ``reference_runs`` consecutive runs; if that is 0 they are assumed, but at least the
     ``calibrated`` ones from ``dlbench calibrate``. Where ``alternates``, the steps of a pair do, and step times are
-    judged with ``step_spread``, which ``step_pairs`` earlier pairs of that design showed; it is assumed if that is 0.
+    judged with ``step_spread``, which ``step_pairs`` earlier pairs of that design showed; if that is 0 it is assumed,
+    but no more than that of the reference runs, since what a machine does from run to run adds to theirs.
+
+    ``at_once`` is the level at which times may be decided at once, 0 if they may not. ``widest`` is how far the
+    reference runs of a metric are apart, where there are enough of them.
     """
 
     tolerances: Mapping[str, float]
@@ -57,10 +68,17 @@ class Terms:
     alternates: bool = False
     step_spread: float = ALTERNATING_SPREAD
     step_pairs: int = 0
+    at_once: float = 0.0
+    widest: Mapping[str, float] = field(default_factory=dict)
 
     def spread(self, name: str) -> float:
         """The expected spread of a metric in these pairs."""
         return self.step_spread if self.alternates and name in STEP_TIMES else self.spreads[name]
+
+    def apart(self, name: str) -> float:
+        """How far the reference runs of a time are apart, which bounds what processes differ by; inf if not known."""
+        is_of_steps = self.alternates and name in STEP_TIMES
+        return self.widest.get(STEP_TIMES[0] if is_of_steps else name, inf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +86,8 @@ class Found:
     """All pairs, and what is reported for each metric, from the pairs of its last pass.
 
     ``screened`` are the pairs until the first metric was flagged, ``confirmed`` those after it. ``alpha`` is the total
-    error rate of all confirmations, ``levels`` has that of each metric that was confirmed.
+    error rate of all confirmations, and of deciding at once where that was possible; ``levels`` has that of each metric
+    that was confirmed or decided at once.
     """
 
     screened: Sequence[Pair]
@@ -111,9 +130,24 @@ def terms_of(
         reported=alongside,
         defaults=defaults,
         alternates=steps is not None,
-        step_spread=steps.spread if steps else ALTERNATING_SPREAD,
+        step_spread=_step_spread(steps or StepSpread(), spreads.get(STEP_TIMES[0]) if reference else None),
         step_pairs=steps.pairs if steps else 0,
+        widest=_widest([metrics[name] for name in TIMES if name in tolerances], reference),
     )
+
+
+def _widest(times: Sequence[Metric], reference: Sequence[Run]) -> dict[str, float]:
+    """How far the reference runs of these metrics are apart, if there are enough, and all of them have the metric."""
+    found = {metric: reference_values(metric, reference) for metric in times}
+    return {
+        metric.name: widest(metric, values)
+        for metric, values in found.items()
+        if len(values) == len(reference) >= REFERENCE_RUNS
+    }
+
+
+def _step_spread(steps: StepSpread, of_runs: float | None) -> float:
+    return steps.spread if steps.pairs or of_runs is None else min(steps.spread, of_runs)
 
 
 def narrow(terms: Terms) -> dict[str, float]:
@@ -137,6 +171,7 @@ class _Evidence:
     metric: Metric
     spread: float
     step_spread: float
+    is_of_one_kind: bool = False
     pairs: list[Pair] = field(default_factory=list, init=False)
     _differences: list[float] = field(default_factory=list, init=False)
 
@@ -145,15 +180,37 @@ class _Evidence:
         self.pairs.append(pair)
         self._differences += [difference(self.metric, one) for one in having(self.metric, [pair])]
 
-    def decided(self, rule: Rule) -> Decision:
-        """The decision so far, by steps where those of all pairs alternated."""
+    def decided(self, rule: Rule, by: Decide = decide) -> Decision:
+        """The decision so far, by steps where those of all pairs alternated; ``by`` applies the rule."""
         if self.pairs and all(takes_turns(self.metric, pair) for pair in self.pairs):
-            return decide_by_steps(self.pairs, rule, self.step_spread)
-        return decide(self._differences, self.spread, rule)
+            is_of_one_kind = self.is_of_one_kind
+            return decide_by_steps(self.pairs, rule, self.step_spread, is_of_one_kind=is_of_one_kind, decided=by)
+        return by(self._differences, self.spread, rule)
 
     def fresh(self) -> "_Evidence":
         """That of the next pass, which has no pairs yet."""
-        return _Evidence(metric=self.metric, spread=self.spread, step_spread=self.step_spread)
+        return replace(self)
+
+
+@dataclass(slots=True, kw_only=True)
+class _AtOnce:
+    """All pairs of a metric that they may decide at once, whichever pass they are of, and its rule for that.
+
+    ``widest`` is how far its reference runs are apart.
+    """
+
+    rule: Rule
+    evidence: _Evidence
+    widest: float
+    decision: Decision | None = field(default=None, init=False)
+
+    def add(self, pair: Pair) -> None:
+        """One more pair; the first final decision stands."""
+        if self.decision is None:
+            self.evidence.add(pair)
+            said = self.evidence.decided(self.rule, partial(decide_at_once, widest=self.widest))
+            is_change = said.outcome in multiple_testing.CHANGES
+            self.decision = replace(said, reason=Reason.AT_ONCE) if is_change else None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -161,12 +218,14 @@ class _Course:
     """One metric pair by pair: screened until it is flagged, then confirmed on the pairs from ``begins`` on.
 
     ``rule`` is at the level of a single comparison; ``level`` is that of the confirmation, once it has begun. A metric
-    that is only reported is never flagged. ``is_present``: any run has the metric.
+    that is only reported is never flagged. ``is_present``: any run has the metric. ``at_once``: all pairs together may
+    decide it, too.
     """
 
     rule: Rule
     evidence: _Evidence
     is_reported: bool = False
+    at_once: _AtOnce | None = None
     begins: int = 0
     level: float | None = None
     is_present: bool = False
@@ -185,10 +244,22 @@ class _Course:
         """One more pair."""
         self.evidence.add(pair)
         self.is_present |= has_metric(self.metric, pair)
+        if self.at_once and not self._is_settled:
+            self.at_once.add(pair)
         if self.level is not None:
             self.confirmed = self.evidence.decided(multiple_testing.confirming(self.rule, self.level))
         elif not self.is_flagged:
             self.screened = self.evidence.decided(multiple_testing.screening(self.rule))
+
+    @property
+    def _is_settled(self) -> bool:
+        """Whether the screening cleared it, or the confirmation ended."""
+        return self.confirmed.is_final if self.confirmed else self.screened.is_final and not self.is_flagged
+
+    @property
+    def decided_at_once(self) -> Decision | None:
+        """The decision on all pairs, if they are enough."""
+        return self.at_once.decision if self.at_once else None
 
     @property
     def is_flagged(self) -> bool:
@@ -198,7 +269,7 @@ class _Course:
     @property
     def awaits_level(self) -> bool:
         """Whether it is flagged, and its confirmation has not begun."""
-        return self.is_flagged and self.level is None
+        return self.is_flagged and self.level is None and not self.decided_at_once
 
     def confirm(self, begins: int, level: float) -> None:
         """Begin with fresh pairs."""
@@ -208,18 +279,20 @@ class _Course:
     @property
     def is_open(self) -> bool:
         """Whether another pair of the present pass may still decide it."""
-        if self.is_reported or self.awaits_level or len(self.evidence.pairs) == self.rule.max_pairs:
+        if self.is_reported or self.awaits_level or self.decided_at_once:
             return False
-        now = self.screened if self.level is None else self.confirmed
-        return now is None or not now.is_final
+        return len(self.evidence.pairs) < self.rule.max_pairs and not self._is_settled
 
     @property
     def has_regressed(self) -> bool:
-        """Whether fresh pairs confirmed a regression."""
-        return self.confirmed is not None and self.confirmed.outcome is VerdictOutcome.REGRESSED
+        """Whether fresh pairs confirmed a regression, or all pairs showed it at once."""
+        found = self.decided_at_once or self.confirmed
+        return found is not None and found.outcome is VerdictOutcome.REGRESSED
 
     def decision(self, unfinished: Reason) -> Decision:
         """What is reported; ``unfinished`` is why an open metric has no more pairs."""
+        if self.decided_at_once:
+            return self.decided_at_once
         if self.confirmed is None and self.is_flagged:
             # The level of the screening is not the session's.
             return replace(self.screened, outcome=VerdictOutcome.INCONCLUSIVE, reason=Reason.UNCONFIRMED)
@@ -230,7 +303,21 @@ class _Course:
         """The verdict; it does not decide if its own runs cannot show what is asked, and nobody asked for more."""
         is_unknown = decision.reason is Reason.TOO_VARIABLE or (is_default and decision.reason is Reason.FEW_PAIRS)
         decides = not self.is_reported and not is_unknown
-        return verdict(self.metric, self.evidence.pairs, decision, tolerance, decides=decides)
+        evidence = self.at_once.evidence if self.at_once and self.decided_at_once else self.evidence
+        return verdict(self.metric, evidence.pairs, decision, tolerance, decides=decides)
+
+    @property
+    def tried(self) -> float:
+        """The error rates of its confirmation and of deciding it at once, whatever they found."""
+        confirming = self.level if self.confirmed and self.level else 0.0
+        return confirming + (self.at_once.rule.alpha if self.at_once else 0.0)
+
+    @property
+    def spent(self) -> float:
+        """The level of what decided: of the confirmation, or of all pairs at once; 0 for the screening."""
+        if self.at_once and self.decided_at_once:
+            return self.at_once.rule.alpha
+        return self.level or 0.0 if self.confirmed else 0.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -254,8 +341,9 @@ class Passes:
         self._courses = [
             _Course(
                 rule=rule,
-                evidence=_evidence(terms, terms.metrics[name]),
+                evidence=_evidence(terms, rule, terms.metrics[name]),
                 is_reported=name in alongside,
+                at_once=_at_once(terms, rule, terms.metrics[name]) if name in judged else None,
             )
             for name, rule in {**alongside, **judged}.items()
         ]
@@ -300,8 +388,9 @@ class Passes:
         unfinished = Reason.BUDGET_SPENT if self._is_stopped else Reason.CASE_ENDED
         tolerances = {**self.terms.reported, **self.terms.tolerances}
         decided = {course.metric.name: (course, course.decision(unfinished)) for course in self._judged()}
-        levels = {name: course.level for name, (course, _) in decided.items() if course.confirmed and course.level}
-        split = min((course.begins for course, _ in decided.values() if course.confirmed), default=len(self.pairs))
+        levels = {name: course.spent for name, (course, _) in decided.items() if course.spent}
+        confirmed = [course for course, _ in decided.values() if course.confirmed and not course.decided_at_once]
+        split = min((course.begins for course in confirmed), default=len(self.pairs))
         return Found(
             screened=self.pairs[:split],
             confirmed=self.pairs[split:],
@@ -310,7 +399,7 @@ class Passes:
                 course.verdict(decision, tolerances[name], is_default=name in self.terms.defaults)
                 for name, (course, decision) in decided.items()
             ),
-            alpha=sum(levels.values()),
+            alpha=sum(course.tried for course, _ in decided.values()),
             levels=levels,
         )
 
@@ -333,12 +422,28 @@ def judge(
 
 def until_decided(next_pair: NextPair, metric: Metric, rule: Rule, terms: Terms) -> tuple[list[Pair], Decision]:
     """One pass of its own: pairs until a metric is decided by its rule."""
-    evidence = _evidence(terms, metric)
+    evidence = _evidence(terms, rule, metric)
     evidence.add(next_pair())
     while not (decision := evidence.decided(rule)).is_final and len(evidence.pairs) < rule.max_pairs:
         evidence.add(next_pair())
     return evidence.pairs, decision
 
 
-def _evidence(terms: Terms, metric: Metric) -> _Evidence:
-    return _Evidence(metric=metric, spread=terms.spreads[metric.name], step_spread=terms.step_spread)
+def _evidence(terms: Terms, rule: Rule, metric: Metric) -> _Evidence:
+    return _Evidence(
+        metric=metric,
+        spread=terms.spreads[metric.name],
+        step_spread=terms.step_spread,
+        is_of_one_kind=terms.apart(metric.name) < rule.tolerance,
+    )
+
+
+def _at_once(terms: Terms, rule: Rule, metric: Metric) -> _AtOnce | None:
+    """What decides a time at once, where earlier runs show how much it differs; its level is shared by all times."""
+    times = [name for name in terms.tolerances if name in TIMES]
+    if metric.name not in times or terms.apart(metric.name) == inf:
+        return None
+    found = rule_at_once(rule, terms.at_once / len(times), terms.reference_runs)
+    if found is None:
+        return None
+    return _AtOnce(rule=found, evidence=_evidence(terms, rule, metric), widest=terms.apart(metric.name))

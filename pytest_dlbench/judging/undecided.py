@@ -78,12 +78,13 @@ def _undecided(found: Found, terms: Terms, name: str) -> UndecidedPairs:
     alpha = found.levels.get(name, FIRST_LEVEL if is_confirmation else SCREENING_ALPHA)
     by_steps = all(takes_turns(metric, pair) for pair in pairs)
     alpha = level_by_steps(pairs, alpha) if by_steps else alpha
+    may_be_mixed = by_steps and terms.apart(name) >= tolerance
     needed = pairs_needed(
         decision,
         tolerance,
         alpha=alpha,
         is_one_sided=is_one_sided,
-        least=PAIRS_TO_CLEAR if by_steps and abs(decision.estimate) < tolerance else FIRST_LOOK,
+        least=PAIRS_TO_CLEAR if may_be_mixed and abs(decision.estimate) < tolerance else FIRST_LOOK,
         taken=0 if decision.reason is Reason.UNCONFIRMED else decision.pairs,
     )
     screened = len(found.screened) if is_confirmation else 0

@@ -42,15 +42,16 @@ class Pairing:
     """How a case was run on two sides, pair by pair.
 
     ``old`` is the baseline's case. The first ``screened`` pairs are those until a change was found that the next
-    ``confirmed`` ones had to confirm; ``alpha`` is the error rate of confirmations, their part of the session's
-    false-alarm rate. ``new_first`` says for each pair whether the candidate ran first, drawn with ``order_seed`` (-1
-    in files older than this field). ``reasons`` name the ``sequential.Reason`` for which each metric was decided when
-    it was; in formats 1 and 2 they are sentences. ``spreads`` are the expected differences between consecutive runs
-    (standard deviations in log units, or points), measured in ``reference_runs`` runs of an earlier session, or assumed
-    or calibrated if that is 0. ``is_aa`` marks an A/A test: both sides had the same versions of everything, and any
-    change is a false alarm.
+    ``confirmed`` ones had to confirm; ``alpha`` is the error rate of confirmations and of decisions at once, their part
+    of the session's false-alarm rate. ``new_first`` says for each pair whether the candidate ran first, drawn with
+    ``order_seed`` (-1 in files older than this field). ``reasons`` name the ``sequential.Reason`` for which each metric
+    was decided when it was; in formats 1 and 2 they are sentences. ``spreads`` are the expected differences between
+    consecutive runs (standard deviations in log units, or points), measured in ``reference_runs`` runs of an earlier
+    session, or assumed or calibrated if that is 0. ``is_aa`` marks an A/A test: both sides had the same versions of
+    everything, and any change is a false alarm.
     ``design`` says whether the runs of a pair were back to back, or their steps alternated; the spread of step times is
-    then that of such pairs, measured in ``step_pairs`` earlier ones, or assumed if that is 0.
+    then that of such pairs, measured in ``step_pairs`` earlier ones; if that is 0 it is assumed, or less if the
+    ``reference_runs`` differ by less.
     """
 
     old: Case

@@ -12,6 +12,7 @@ from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging import METRICS, Metrics, stored
 from pytest_dlbench.judging.alpha_spending import FIRST_LOOK, LAST_LOOK
 from pytest_dlbench.judging.comparable import KNOWN_SESSIONS
+from pytest_dlbench.judging.pairs import ALTERNATING_SPREAD
 from pytest_dlbench.judging.sanity import too_good
 from pytest_dlbench.judging.sequential import Reason
 from pytest_dlbench.records import (
@@ -39,7 +40,15 @@ REMEDY_FOR_PAIRS = "--dlbench-max-runs N and a longer --dlbench-budget allow mor
 REMEDY_IF_SESSIONS_VARY = (
     "sessions of this machine vary too much: --dlbench-ab needs no baseline; or widen --dlbench-tolerance"
 )
-TOO_SHORT = f"; {FIRST_LOOK} would decide it whose runs are long enough to show it (a larger --dlbench-scale)"
+# How to have more pairs: the options, or what else helps those that lacked time or budget to be confirmed.
+MORE_OPTIONS = "--dlbench-max-runs, --dlbench-budget"
+MORE_PAIRS: Mapping[str, str] = {Reason.UNCONFIRMED: "--dlbench-budget, or this case in a session of its own"}
+# What would decide a metric that no further pairs like these would.
+REMEDIES: Mapping[str, str] = {
+    Reason.FEW_PAIRS: f"; {FIRST_LOOK} would decide it whose runs are long enough to show it (a larger"
+    " --dlbench-scale)",
+    Reason.NOT_FINITE: "; no number of pairs would decide it: dlbench runs show has the figures of each run",
+}
 WHY_NOT_SAVED = {
     "failed": "the test failed",
     "skipped": "the test was skipped",
@@ -63,6 +72,7 @@ STOPPED: Mapping[str, str] = {
     Reason.UNCONFIRMED: "found in the screening, and no time or no budget of false alarms was left to confirm it",
     Reason.BUDGET_SPENT: "budget spent",
     Reason.CASE_ENDED: "the case ended with a confirmed regression",
+    Reason.AT_ONCE: "decided at once: every pair is beyond the tolerance by more than earlier runs differ",
 }
 CHANGED = {VerdictOutcome.REGRESSED, VerdictOutcome.SUSPECT, VerdictOutcome.IMPROVED}
 
@@ -367,7 +377,7 @@ def _paired(reason: of.Paired, subject: Subject) -> Iterator[Paragraph]:
     heading = f"{kind}compared with {_side(pairing.old)} in {passes}{_spread(pairing)}:"
     lines = (
         *_verdicts(result.verdicts, subject.metrics),
-        *_alongside(reason, result.verdicts),
+        *_alongside(reason, pairing, result.verdicts),
         *_open(reason, pairing, result.verdicts, subject.metrics),
     )
     yield Paragraph(text=heading, items=lines)
@@ -404,18 +414,20 @@ def _spread(pairing: Pairing) -> str:
     spread = 100 * expm1(pairing.spreads["step_time"])
     if pairing.step_pairs:
         return f" ({pairing.step_pairs} earlier pairs of identical versions differ by {spread:.2g}% in step_time)"
-    if not pairing.reference_runs or pairing.design == "alternating":
+    is_assumed = pairing.design == "alternating" and pairing.spreads["step_time"] >= ALTERNATING_SPREAD
+    if not pairing.reference_runs or is_assumed:
         return ""
     return f" (two consecutive runs of {pairing.reference_runs} earlier ones differ by {spread:.2g}% in step_time)"
 
 
-def _alongside(reason: of.Paired, verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """What is reported but not judged, and what was judged by processor time."""
+def _alongside(reason: of.Paired, pairing: Pairing, verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """What is reported but not judged, and what was judged by processor time or without fresh pairs."""
     yield from (
         f"{verdict.metric}: decided by the processor time of the steps; wall time alone is inconclusive"
         for verdict in verdicts
         if verdict.is_of_cpu
     )
+    yield from (f"{name}: {STOPPED[why]}" for name, why in pairing.reasons.items() if why == Reason.AT_ONCE)
     if reason.stall:
         yield _stall(reason.stall, {verdict.metric: verdict.outcome for verdict in verdicts})
     if reason.time_to_target:
@@ -424,15 +436,18 @@ def _alongside(reason: of.Paired, verdicts: Sequence[Verdict]) -> Iterator[str]:
 
 def _open(reason: of.Paired, pairing: Pairing, verdicts: Sequence[Verdict], metrics: Metrics) -> Iterator[str]:
     """Why metrics are undecided, and what would decide them."""
-    remedies = {one.metric: _would_decide(one, metrics) for one in reason.undecided}
+    remedies = {
+        one.metric: _would_decide(one, metrics, MORE_PAIRS.get(pairing.reasons.get(one.metric, ""), MORE_OPTIONS))
+        for one in reason.undecided
+    }
     for verdict in verdicts:
         if verdict.outcome is VerdictOutcome.INCONCLUSIVE and verdict.decides:
             why = pairing.reasons.get(verdict.metric, "why is not known")
-            remedy = TOO_SHORT if why == Reason.FEW_PAIRS else remedies.get(verdict.metric, "")
+            remedy = REMEDIES.get(why) or remedies.get(verdict.metric, "")
             yield f"{verdict.metric}: {stopped(why)}{remedy}"
 
 
-def _would_decide(one: of.UndecidedPairs, metrics: Metrics) -> str:
+def _would_decide(one: of.UndecidedPairs, metrics: Metrics, options: str) -> str:
     if one.is_contradictory:
         return "; later pairs contradict earlier ones, as if the machine had changed: repeat the case"
     amount = one.resolvable if one.resolved is None else one.resolved
@@ -440,10 +455,11 @@ def _would_decide(one: of.UndecidedPairs, metrics: Metrics) -> str:
     by = "these pairs resolve" if one.resolved is not None else f"{LAST_LOOK} would resolve"
     resolved = f"{by} a tolerance of {least} (--dlbench-tolerance={one.metric}:{least})" if least else ""
     if one.pairs is None or one.seconds is None:
-        return f"; not even {LAST_LOOK} pairs like these would decide it; {resolved}" if resolved else ""
+        none = f"; not even {LAST_LOOK} pairs like these would decide it"
+        return f"{none}; {resolved}" if resolved else f"{none}: repeat the case when the machine is less busy"
     minutes = max(1, round(one.seconds / 60))
     pairs = f"{one.pairs} fresh pairs after the first ones" if one.is_confirmation else f"{one.pairs} pairs"
-    remedy = f"; about {pairs} would decide it ({minutes} min; --dlbench-max-runs, --dlbench-budget)"
+    remedy = f"; about {pairs} would decide it ({minutes} min; {options})"
     return f"{remedy}, or {resolved}" if resolved else remedy
 
 

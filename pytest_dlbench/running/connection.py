@@ -1,6 +1,5 @@
 """One worker process: start it, exchange messages with it, and make sure that it ends."""
 
-import json
 import os
 import select
 import signal
@@ -112,7 +111,7 @@ class Worker:
     def send(self, op: str, deadline: float, fields: Mapping[str, Any]) -> None:
         """Send a request; raises a WorkerError if the worker has ended, or does not read it in time."""
         self._line = bytearray()
-        line = json.dumps({"op": op, **fields}).encode() + b"\n"
+        line = msgspec.json.encode({"op": op, **fields}) + b"\n"
         try:
             while line:
                 # A worker that never reads must not block the driver: the pipe is non-blocking, and the poll times out.

@@ -37,7 +37,7 @@ def train(
 ) -> tuple[Record, CaseResult]:
     """Run a case on both sides and judge the candidate; ``node`` is the test's id, for the suggested commands."""
     session.claims.claim(candidate, node)
-    terms = _terms(session, baseline, candidate, tolerance)
+    terms = replace(_terms(session, baseline, candidate, tolerance), at_once=session.false_alarms.at_once(node))
     pairs = pairs_of(session, baseline, candidate, terms.max_pairs)
     with kept_if_interrupted(session, candidate, lambda: pairs.counted[CANDIDATE]), pairs.alone():
         record, result = _concluded(session, pairs, terms, node)

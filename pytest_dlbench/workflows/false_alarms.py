@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from pytest_dlbench.judging.multiple_testing import part_of, places_in_turn, share_in_turn
+from pytest_dlbench.judging.multiple_testing import part_at_once, part_of, places_in_turn, share_in_turn
 
 
 @dataclass(slots=True, kw_only=True)
@@ -20,6 +20,14 @@ class FalseAlarmBudget:
     workers: int = 1
     _parts: dict[str, float] = field(default_factory=dict, init=False)
     _flagged: dict[str, int] = field(default_factory=dict, init=False)
+    _begun: set[str] = field(default_factory=set, init=False)
+
+    def at_once(self, test: str) -> float:
+        """The level at which the next case of a test may be decided at once: only its first one may."""
+        if test in self._begun:
+            return 0.0
+        self._begun.add(test)
+        return part_at_once(self.tests, self.share)
 
     def levels(self, test: str) -> Callable[[], float | None]:
         """A function that returns the level of a test's next flagged metric; None if the budget is spent."""

@@ -1,22 +1,29 @@
 """The gate on whole version bumps of this machine: eight small cases of PyTorch against itself, again and again.
 
-    python -m tests.characteristics.bumps --bumps 20                             # unchanged
-    python -m tests.characteristics.bumps --bumps 20 --planted 0.05              # 5 % more arithmetic in one of eight
-    python -m tests.characteristics.bumps --bumps 20 --neighbours                # a process that computes on each core
+    python -m tests.characteristics.bumps FILE --bumps 20                        # unchanged
+    python -m tests.characteristics.bumps FILE --bumps 20 --planted 0.05         # 5 % more arithmetic in one of eight
+    python -m tests.characteristics.bumps FILE --bumps 20 --neighbours           # a process that computes on each core
+    python -m tests.characteristics.bumps FILE --summary
 
-A bump is one session of pytest: four networks at two batch sizes, scale quick, one thread. It passes if all of its
-cases do; with something planted, it is right if that case regressed and no other one did. The results in
-docs/explanation/error-rates.md are from this. Each bump is a line of the output as soon as it ends; --summary reads
-such lines.
+A bump is one session of pytest: four networks at two batch sizes, scale smoke (10 to 40 steps a side) or another one,
+one thread. It passes if all of its cases do; with something planted, it is right if that case regressed and no other
+one did. Each bump is appended to FILE as a line as soon as it ends, and counts towards --bumps when the same command is
+given again: it can be cut at any time. Lines that were measured are in tests/characteristics/bumps.jsonl.
+
+With --earlier 20, twenty runs of each case of the baseline are made first, once for each file of results, as a user
+would have them from a session with --dlbench-runs=20.
 """
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean, median
 from time import monotonic
@@ -25,9 +32,10 @@ import msgspec
 import psutil
 
 from pytest_dlbench.model import infer
-from pytest_dlbench.records import CaseOutcome, CaseResult
+from pytest_dlbench.records import CaseOutcome, CaseResult, VerdictOutcome
 from pytest_dlbench.storing.recorded import read
 from pytest_dlbench.zoo import MODELS as KNOWN_MODELS
+from tests.characteristics.measure import heading, row
 
 BENCH = Path(__file__).parents[2] / "bench" / "test_training.py"
 # Small ones, so that a pair takes seconds; their numbers of layers differ, by which the builder knows them.
@@ -41,15 +49,28 @@ USUAL = ("-q", "-p", "tests.doubles.pytorch_planted", "--dlbench-allow=invalid",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bump:
-    """One session: how its cases ended, and what it took. ``pairs`` has the pairs of each case, ``load`` is in CPUs."""
+    """One session: how its cases ended, and what it took.
+
+    ``earlier`` are the runs of each case of the baseline that it knew. ``pairs`` has the pairs of each case, ``open``
+    the metrics that left one undecided, ``load`` is that of the last five minutes, in CPUs.
+    """
 
     planted: float
     neighbours: int
     tolerance: float
+    scale: str
+    earlier: int
+    began: str
     outcomes: dict[str, str]
     pairs: dict[str, int]
+    open: dict[str, list[str]]
     minutes: float
     load: float
+
+    @property
+    def kind(self) -> tuple[float, int, float, str, int]:
+        """What bumps have in common that are counted together."""
+        return self.planted, self.neighbours, self.tolerance, self.scale, self.earlier
 
     @property
     def passes(self) -> bool:
@@ -93,76 +114,140 @@ def neighbours(count: int) -> Iterator[None]:
             process.wait()
 
 
-def bump(folder: Path, planted: float, tolerance: float, count: int, *, is_short: bool) -> Bump:
-    """One session."""
-    before, began = set(folder.glob("*.jsonl")), monotonic()
-    model, batch_size = PLANTED_IN
-    command = (
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """What is asked for: ``earlier`` runs are in the folder ``known``, if there are any."""
+
+    planted: float
+    neighbours: int
+    tolerance: float
+    scale: str
+    earlier: int
+    known: Path
+
+
+def command(kind: Kind, folder: Path) -> tuple[str, ...]:
+    """A session of the eight cases, with its journals in a folder."""
+    return (
         *(sys.executable, "-m", "pytest", str(BENCH), *USUAL),
-        "--dlbench-ab=pytorch,pytorch-planted",
         f"--dlbench-models={','.join(MODELS)}",
         f"--dlbench-set=batch_size={','.join(map(str, BATCH_SIZES))}",
-        f"--dlbench-tolerance=step_time:{100 * tolerance:g}%",
-        f"--dlbench-scale={'smoke' if is_short else 'quick'}",
+        f"--dlbench-scale={kind.scale}",
         f"--dlbench-journals={folder}",
     )
+
+
+def run(words: tuple[str, ...], planted: float) -> None:
+    """Run a session; its outcome is in its journal."""
+    model, batch_size = PLANTED_IN
     layers = infer(KNOWN_MODELS[model]).as_json()["layers"]
     environment = {**os.environ, "PLANTED": f"{planted} in {len(layers)}-{batch_size}"}
-    with neighbours(count):
-        subprocess.run(command, check=False, env=environment, stdout=subprocess.DEVNULL)
-        load = os.getloadavg()[1]
-    cases: list[CaseResult] = [case.result for case in read(sorted(set(folder.glob("*.jsonl")) - before)).cases]
+    subprocess.run(words, check=False, env=environment, stdout=subprocess.DEVNULL)
+
+
+def with_earlier(kind: Kind) -> None:
+    """Make the earlier runs of the baseline, unless they are there."""
+    if kind.earlier and not list(kind.known.glob("*.jsonl")):
+        words = ("--dlbench-frameworks=pytorch", f"--dlbench-runs={kind.earlier}")
+        with tempfile.TemporaryDirectory() as folder:
+            run((*command(kind, Path(folder)), *words), 0.0)
+            kind.known.mkdir(parents=True, exist_ok=True)
+            for path in Path(folder).glob("*.jsonl"):
+                shutil.move(path, kind.known / path.name)
+
+
+def bump(kind: Kind) -> Bump:
+    """One session, which knows no other one than that of the earlier runs."""
+    began, date = monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
+    words = (
+        "--dlbench-ab=pytorch,pytorch-planted",
+        f"--dlbench-tolerance=step_time:{100 * kind.tolerance:g}%",
+    )
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        before = {Path(shutil.copy(path, folder)) for path in kind.known.glob("*.jsonl")} if kind.earlier else set()
+        with neighbours(kind.neighbours):
+            run((*command(kind, folder), *words), kind.planted)
+            load = os.getloadavg()[1]
+        cases = [case.result for case in read(sorted(set(folder.glob("*.jsonl")) - before)).cases]
     return Bump(
-        planted=planted,
-        neighbours=count,
-        tolerance=tolerance,
+        planted=kind.planted,
+        neighbours=kind.neighbours,
+        tolerance=kind.tolerance,
+        scale=kind.scale,
+        earlier=kind.earlier,
+        began=date,
         outcomes={case.case.id: case.outcome.value for case in cases},
         pairs={case.case.id: case.pairing.screened + case.pairing.confirmed for case in cases if case.pairing},
+        open={case.case.id: undecided(case) for case in cases if case.outcome is CaseOutcome.INCONCLUSIVE},
         minutes=(monotonic() - began) / 60,
         load=load,
     )
 
 
+def undecided(case: CaseResult) -> list[str]:
+    """The metrics that leave a case open."""
+    return [one.metric for one in case.verdicts if one.decides and one.outcome is VerdictOutcome.INCONCLUSIVE]
+
+
 def summary(bumps: list[Bump]) -> Iterator[str]:
-    """A line of the documentation's table for each kind of bump."""
-    kinds = sorted({(one.planted, one.neighbours, one.tolerance) for one in bumps})
-    for planted, count, tolerance in kinds:
-        alike = [one for one in bumps if (one.planted, one.neighbours, one.tolerance) == (planted, count, tolerance)]
+    """A table with a line for each kind of bump."""
+    names = ("change", "neighbours", "tolerance", "scale", "earlier runs", "bumps", "right", "false alarms")
+    yield from heading(*names, "open cases", "pairs a case", "minutes", "load")
+    for kind in sorted({one.kind for one in bumps}):
+        alike = [one for one in bumps if one.kind == kind]
+        planted, count, tolerance, scale, earlier = kind
         right = [one.found and not one.false_alarms if planted else one.passes for one in alike]
-        open_cases = [list(one.outcomes.values()).count(CaseOutcome.INCONCLUSIVE) for one in alike]
-        cells = (
-            f"+{planted:.0%}" if planted else "unchanged",
-            str(count),
-            f"{tolerance:.1%}",
-            str(len(alike)),
-            f"{sum(right)} of {len(alike)}",
-            str(sum(one.false_alarms for one in alike)),
-            f"{fmean(open_cases):.1f}",
-            f"{fmean(count for one in alike for count in one.pairs.values()):.1f}",
+        yield row(
+            *(f"+{planted:.0%}" if planted else "unchanged", str(count), f"{tolerance:.1%}", scale, str(earlier)),
+            *(str(len(alike)), f"{sum(right)} of {len(alike)}", str(sum(one.false_alarms for one in alike))),
+            f"{fmean(len(one.open) for one in alike):.1f}",
+            f"{fmean(pairs for one in alike for pairs in one.pairs.values()):.1f}",
             f"{median(one.minutes for one in alike):.1f}",
             f"{fmean(one.load for one in alike):.1f}",
         )
-        yield f"| {' | '.join(cells)} |"
+
+
+def lines(file: Path) -> list[Bump]:
+    """The bumps of a file; the last line may have been cut."""
+    found = file.read_bytes().splitlines(keepends=True) if file.exists() else []
+    return [msgspec.json.decode(line, type=Bump) for line in found if line.endswith(b"\n")]
+
+
+def append(file: Path, one: Bump) -> None:
+    """Add a line, after what may be left of one that was cut."""
+    known = file.read_bytes() if file.exists() else b""
+    whole = known[: known.rfind(b"\n") + 1]
+    if whole != known:
+        file.write_bytes(whole)
+    with file.open("ab") as out:
+        out.write(msgspec.json.encode(asdict(one)) + b"\n")
 
 
 def main() -> int:
-    """Run the bumps, or summarise earlier ones."""
+    """Run the bumps that are missing, or summarise those that there are."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bumps", type=int, default=20)
+    parser.add_argument("file", type=Path, metavar="FILE", help="Lines of results; new ones are appended.")
+    parser.add_argument("--bumps", type=int, default=20, help="How many of this kind the file is to have [20].")
     parser.add_argument("--planted", type=float, default=0.0, help="Share of a step; the tolerance is half of it.")
     parser.add_argument("--neighbours", action="store_true", help="A process that computes on each core.")
-    parser.add_argument("--short", action="store_true", help="Scale smoke.")
-    parser.add_argument("--summary", type=Path, nargs="+", metavar="FILE", help="Files of such lines to summarise.")
+    parser.add_argument("--scale", default="smoke", help="smoke or quick [smoke].")
+    parser.add_argument("--earlier", type=int, default=0, help="Earlier runs of the baseline's cases [0].")
+    parser.add_argument("--summary", action="store_true", help="Only print a table of the file.")
     asked = parser.parse_args()
-    if asked.summary:
-        lines = [line for path in asked.summary for line in path.read_bytes().splitlines()]
-        print("\n".join(summary([msgspec.json.decode(line, type=Bump) for line in lines])))
-        return 0
-    folder = Path(".dlbench") / "bumps"
-    count = (os.cpu_count() or 1) if asked.neighbours else 0
-    for _ in range(asked.bumps):
-        one = bump(folder, asked.planted, asked.planted / 2 or 0.05, count, is_short=asked.short)
-        print(msgspec.json.encode(asdict(one)).decode(), flush=True)
+    kind = Kind(
+        planted=asked.planted,
+        neighbours=(os.cpu_count() or 1) if asked.neighbours else 0,
+        tolerance=asked.planted / 2 or 0.05,
+        scale=asked.scale,
+        earlier=asked.earlier,
+        known=Path(f"{asked.file}.earlier-{asked.scale}-{asked.earlier}"),
+    )
+    wanted = (kind.planted, kind.neighbours, kind.tolerance, kind.scale, kind.earlier)
+    while not asked.summary and [one.kind for one in lines(asked.file)].count(wanted) < asked.bumps:
+        with_earlier(kind)
+        append(asked.file, bump(kind))
+    print("\n".join(summary(lines(asked.file))))
     return 0
 
 

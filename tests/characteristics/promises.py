@@ -4,7 +4,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import sqrt
 
-from tests.characteristics.regimes import CONTENDED, QUIET, REGIMES, STEPS, TYPICAL, Alternating, Regime
+from tests.characteristics.regimes import (
+    CONTENDED,
+    KNOWN_STEPS,
+    QUIET,
+    REGIMES,
+    STEPS,
+    TWENTY,
+    TYPICAL,
+    Alternating,
+    Regime,
+)
 from tests.characteristics.simulation import EQUIVALENT, IMPROVED, OTHERS, REGRESSED, Cases, simulate
 
 # How many cases a session has in which nothing changed, and one in which something did.
@@ -70,7 +80,7 @@ UNCHANGED = tuple(
         figure=share_of(outcome),
         most=0.0001,
     )
-    for regime in (*REGIMES, *STEPS)
+    for regime in (*REGIMES, *STEPS, *KNOWN_STEPS)
     for name, outcome in (("regressed", REGRESSED), ("improved", IMPROVED))
 )
 MISSED = tuple(
@@ -81,7 +91,7 @@ MISSED = tuple(
         figure=time_is_equivalent,
         most=0.005,
     )
-    for regime in (*REGIMES, *STEPS)
+    for regime in (*REGIMES, *STEPS, *KNOWN_STEPS)
 )
 FOUND = (
     Promise(
@@ -159,7 +169,13 @@ VARYING = tuple(
 )
 PROMISES = (*UNCHANGED, *MISSED, *FOUND, *VARYING)
 # On average, of a case with all its metrics.
-MOST_PAIRS = {"quiet": 7.5, "typical": 15.0}
+MOST_PAIRS = {
+    QUIET: 5.0,
+    TYPICAL: 15.0,
+    TWENTY: 4.0,
+    KNOWN_STEPS[0]: 4.5,
+    KNOWN_STEPS[1]: 4.0,
+}
 # Of an unchanged case, however much its memory varies.
 MOST_PAIRS_OF_MEMORY = 10.0
 # Of a stored baseline: sessions with 100 unchanged cases in which any is called regressed.

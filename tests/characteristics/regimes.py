@@ -26,7 +26,7 @@ class Regime:
     how far the two kinds of processes are apart, equally likely. ``slowed_share`` of runs meet other load, ``burst`` in
     a row on average, which slows them by ``slowed_by``. The drift keeps ``drift_kept`` of itself from run to run. The
     second run of a pair is slower by ``second_penalty``. ``session_sd`` is what whole sessions differ by, which pairs
-    never see. ``reference`` is a factor on the spread that ten earlier runs show.
+    never see. ``reference`` is a factor on the spread that ``earlier`` runs show.
     """
 
     name: str
@@ -41,6 +41,7 @@ class Regime:
     second_penalty: float = 0.0
     session_sd: float = 0.0
     reference: float = 1.0
+    earlier: int = REFERENCE_RUNS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +50,8 @@ class Alternating:
 
     ``process_sd`` is how two processes of one version differ, in wall time and in processor time alike; ``wall_sd`` and
     ``cpu_sd`` are what each has of its own. ``tail`` and ``modes`` are those of a Regime, in place of the processes'
-    normal noise and in addition to it. Their reference spread is the assumed one.
+    normal noise and in addition to it. Their reference spread is the assumed one; ``earlier`` is the noise of ten runs
+    of the baseline in an earlier session, if there are any.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Alternating:
     cpu_sd: float
     tail: int | None = None
     modes: float = 0.0
+    earlier: Regime | None = None
 
 
 QUIET = Regime(name="quiet", run_sd=0.005, slowed_share=0.005, drift_sd=0.002, session_sd=0.005)
@@ -74,6 +77,7 @@ BIMODAL = Regime(name="two kinds of processes", run_sd=0.005, modes=0.08)
 ORDERED = replace(QUIET, name="second run +5 %", second_penalty=0.05)
 CORRELATED = Regime(name="autocorrelated", run_sd=0.005, drift_sd=0.03, drift_kept=0.7)
 TWO_STATES = Regime(name="machine of two speeds", run_sd=0.01, slowed_share=0.3, slowed_by=(0.3, 0.3), burst=8.0)
+TWENTY = replace(QUIET, name="quiet, twenty earlier runs", earlier=20)
 # The first three are as observed, without other load, with a load of 5 to 9 on two cores, and with that and few steps.
 STEPS = (
     Alternating(name="alternating, quiet", process_sd=0.004, wall_sd=0.002, cpu_sd=0.002),
@@ -81,6 +85,14 @@ STEPS = (
     Alternating(name="alternating, wall disturbed", process_sd=0.015, wall_sd=0.06, cpu_sd=0.006),
     Alternating(name="alternating, heavy tails", process_sd=0.01, wall_sd=0.005, cpu_sd=0.005, tail=3),
     Alternating(name="alternating, two kinds of processes", process_sd=0.003, wall_sd=0.002, cpu_sd=0.002, modes=0.08),
+)
+# With earlier runs of the baseline, one after the other.
+KNOWN_STEPS = (
+    replace(STEPS[0], name="alternating, quiet, ten earlier runs", earlier=QUIET),
+    replace(STEPS[0], name="alternating, quiet, twenty earlier runs", earlier=TWENTY),
+    replace(STEPS[1], name="alternating, contended, earlier runs quiet", earlier=QUIET),
+    replace(STEPS[3], name="alternating, heavy tails, ten earlier runs", earlier=HEAVY),
+    replace(STEPS[4], name="alternating, two kinds of processes, ten earlier runs", earlier=BIMODAL),
 )
 REGIMES = (
     *USUAL,
@@ -92,6 +104,8 @@ REGIMES = (
     replace(TYPICAL, name="typical, reference a third", reference=1 / 3),
     replace(CONTENDED, name="contended, reference a third", reference=1 / 3),
     replace(TYPICAL, name="typical, reference threefold", reference=3.0),
+    TWENTY,
+    replace(BIMODAL, name="two kinds of processes, twenty earlier runs", earlier=20),
 )
 
 
@@ -125,9 +139,10 @@ def orders(random: np.random.Generator, sessions: int, count: int) -> Values:
     return np.stack([blocks, -blocks], axis=-1).reshape(sessions, -1)[:, :count]
 
 
-def reference_spreads(random: np.random.Generator, regime: Regime, sessions: int) -> Values:
-    """The reference spread of each session, from ten runs before it."""
-    return regime.reference * spreads_of(runs(random, regime, sessions, REFERENCE_RUNS))
+def references(random: np.random.Generator, regime: Regime, sessions: int) -> tuple[Values, Values]:
+    """The reference spread of each session, and how far the earlier runs that it is from are apart."""
+    before = runs(random, regime, sessions, regime.earlier)
+    return regime.reference * spreads_of(before), regime.reference * np.ptp(before, axis=-1)
 
 
 def spreads_of(baselines: Values, metric: Metric = TIME) -> Values:

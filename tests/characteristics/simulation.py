@@ -10,11 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from pytest_dlbench.judging.alpha_spending import LEAST_ALPHA
+from pytest_dlbench.judging.at_once import replay_at_once, rule_at_once
 from pytest_dlbench.judging.intervals import Values
 from pytest_dlbench.judging.metrics import METRICS
 from pytest_dlbench.judging.multiple_testing import (
     SCREENING_ALPHA,
     confirming,
+    part_at_once,
     part_of,
     places_in_turn,
     screening,
@@ -41,7 +43,7 @@ from tests.characteristics.regimes import (
     Regime,
     orders,
     pairs,
-    reference_spreads,
+    references,
     session_figures,
     spreads_of,
     steps,
@@ -99,9 +101,16 @@ def simulate(
     judged = {name: METRICS[name].tolerance or 0.0 for name in others} | {TIME: tolerance}
     found = rules(judged, METRICS, max_pairs=max_pairs, defaults=DEFAULTS)
     source = _Source(regime=regime, change=log(1 + change), judged=found, others=others)
-    budget = part_of(place, session)
+    budget = Budget(confirming=part_of(place, session), at_once=part_at_once(session))
     parts = [source.cases(random, min(CHUNK, cases - start), budget) for start in range(0, cases, CHUNK)]
     return Cases(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in Cases.__slots__})
+
+
+class Budget(NamedTuple):
+    """A case's parts of the budget of false alarms: for confirmations, and for deciding its time at once."""
+
+    confirming: float
+    at_once: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +122,7 @@ class _Source:
     judged: Mapping[str, Rule]
     others: Mapping[str, float]
 
-    def cases(self, random: np.random.Generator, cases: int, budget: float) -> Cases:
+    def cases(self, random: np.random.Generator, cases: int, budget: Budget) -> Cases:
         """Settled cases."""
         most = 2 * self.judged[TIME].max_pairs
         drawn = {name: Drawn(pairs=_of_other(random, name, sd, (cases, most))) for name, sd in self.others.items()}
@@ -123,15 +132,19 @@ class _Source:
         }
         if isinstance(self.regime, Alternating):
             wall, cpu = steps(random, self.regime, cases, most)
+            earlier = self.regime.earlier
             drawn[TIME] = Drawn(pairs=wall, cpu=cpu, change=self.change)
             spreads[TIME] = np.full(cases, ALTERNATING_SPREAD)
+            if earlier:
+                spread, widest = references(random, earlier, cases)
+                drawn[TIME] = replace(drawn[TIME], widest=widest, earlier=earlier.earlier)
+                spreads[TIME] = np.minimum(ALTERNATING_SPREAD, spread)
         else:
-            drawn[TIME] = Drawn(
-                pairs=pairs(random, self.regime, cases, most),
-                orders=(orders(random, cases, most), orders(random, cases, most)),
-                change=self.change,
-            )
-            spreads[TIME] = reference_spreads(random, self.regime, cases)
+            between = pairs(random, self.regime, cases, most)
+            ordered = (orders(random, cases, most), orders(random, cases, most))
+            spreads[TIME], widest = references(random, self.regime, cases)
+            known = self.regime.earlier
+            drawn[TIME] = Drawn(pairs=between, orders=ordered, change=self.change, widest=widest, earlier=known)
         return settle(drawn, spreads, self.judged, budget)
 
 
@@ -145,18 +158,38 @@ def _of_other(random: np.random.Generator, name: str, sd: float, shape: tuple[in
 class Drawn:
     """One metric of many cases: differences second - first of pairs, of which each pass has the order of its own.
 
-    Where steps alternate, ``cpu`` has the differences new - old in processor time.
+    Where steps alternate, ``cpu`` has the differences new - old in processor time. ``widest`` is how far ``earlier``
+    runs are apart in each case; without any, nothing is decided at once.
     """
 
     pairs: Values
     orders: tuple[Values, Values] | None = None
     change: float = 0.0
     cpu: Values | None = None
+    widest: Values | None = None
+    earlier: int = 0
 
     def screened(self, spreads: Values, rule: Rule) -> Replay:
         """The first pass."""
         found = self._ordered(self.pairs[:, : rule.max_pairs], 0, slice(None))
         return self._decided(found, slice(None), 0, spreads, rule)
+
+    def at_once(self, spreads: Values, rule: Rule, level: float, screened: Codes) -> Replay | None:
+        """All pairs together: those after ``screened`` are in the order of the second pass."""
+        direct = rule_at_once(rule, level, self.earlier) if self.earlier else None
+        if direct is None or self.widest is None:
+            return None
+        count, widest = direct.max_pairs, self.widest
+        wall = self._ordered(self.pairs[:, :count], 0, slice(None))
+        if self.orders is not None:
+            again = np.arange(count) - screened[:, np.newaxis]
+            later = np.take_along_axis(self.orders[1], np.maximum(again, 0), axis=1) * self.pairs[:, :count]
+            wall = np.where(again < 0, wall, later + self.change)
+        if self.cpu is None:
+            return replay_at_once(wall, spreads, widest, direct)
+        half = replace(by_steps(direct), alpha=direct.alpha / 2)
+        cpu = self.cpu[:, :count] + self.change
+        return _either(replay_at_once(wall, spreads, widest, half), replay_at_once(cpu, spreads, widest, half))
 
     def confirmed(self, spreads: Values, rule: Rule, rows: Codes, begins: int) -> Replay:
         """A second pass, which begins there."""
@@ -167,9 +200,17 @@ class Drawn:
         if self.cpu is None:
             return replay(wall, spreads, rule)
         # ``pairs.decide_by_steps``.
-        half = replace(by_steps(rule), alpha=max(rule.alpha / 2, LEAST_ALPHA))
         cpu = self.cpu[rows, begins : begins + rule.max_pairs] + self.change
-        return _either(replay(wall, spreads, half), replay(cpu, spreads, half))
+        alpha = max(rule.alpha / 2, LEAST_ALPHA)
+        is_of_one_kind = np.zeros(len(wall), dtype=np.bool_)
+        if self.widest is not None:
+            is_of_one_kind = self.widest[rows] < rule.tolerance
+        parts = []
+        for kind in (False, True):
+            half = replace(by_steps(rule, is_of_one_kind=kind), alpha=alpha)
+            chosen = is_of_one_kind == kind
+            parts.append(_either(*(replay(found[chosen], spreads[chosen], half) for found in (wall, cpu))))
+        return _interleaved(is_of_one_kind, parts)
 
     def _ordered(self, pairs: Values, which: int, rows: Codes | slice) -> Values:
         order = 1.0 if self.orders is None else self.orders[which][rows, : pairs.shape[1]]
@@ -180,25 +221,45 @@ def _either(wall: Replay, cpu: Replay) -> Replay:
     """The first of the two that is decided, wall time if both are at once or none is."""
     earlier = (wall.reason != DECIDED) | (cpu.pairs < wall.pairs)
     is_of_cpu = (cpu.reason == DECIDED) & earlier
-    return Replay(**{name: np.where(is_of_cpu, getattr(cpu, name), getattr(wall, name)) for name in Replay.__slots__})
+    return _where(is_of_cpu, cpu, wall)
+
+
+def _interleaved(flags: Flags, parts: list[Replay]) -> Replay:
+    """The rows of two parts in their places: those of the second one where the flag is set."""
+    places = np.argsort(np.argsort(flags, kind="stable"), kind="stable")
+    fields = {name: [getattr(part, name) for part in parts] for name in Replay.__slots__}
+    return Replay(**{name: np.concatenate(found)[places] for name, found in fields.items()})
+
+
+def _where(flags: Flags, one: Replay, other: Replay) -> Replay:
+    return Replay(**{name: np.where(flags, getattr(one, name), getattr(other, name)) for name in Replay.__slots__})
 
 
 def settle(
-    drawn: Mapping[str, Drawn], spreads: Mapping[str, Values], judged: Mapping[str, Rule], budget: float
+    drawn: Mapping[str, Drawn], spreads: Mapping[str, Values], judged: Mapping[str, Rule], budget: Budget
 ) -> Cases:
     """``two_stage.judge`` for many cases at once, which begin with ``budget``; a test compares the two.
 
     It runs ``sequential.replay`` in the same way: each metric is screened, a change is confirmed on the pairs after the
-    one that showed it, and a confirmed regression ends the case.
+    one that showed it, and a confirmed regression ends the case. All pairs may decide its time at once.
     """
     screened = {name: drawn[name].screened(spreads[name], screening(rule)) for name, rule in judged.items()}
-    flags = {name: np.isin(found.outcome, (REGRESSED, IMPROVED)) for name, found in screened.items()}
+    flags = {name: _is_change(found) for name, found in screened.items()}
+    at_once = drawn[TIME].at_once(spreads[TIME], judged[TIME], budget.at_once, screened[TIME].pairs)
+    if at_once is not None:
+        # Before a confirmation begins, it spends no place.
+        flags[TIME] &= ~(_is_change(at_once) & (at_once.pairs <= screened[TIME].pairs))
     places = _places(screened, flags)
+    share = budget.confirming
     final = {
-        name: _confirmed(drawn[name], spreads[name], screened[name], _Levels(rule, places[name] * flags[name], budget))
+        name: _confirmed(drawn[name], spreads[name], screened[name], _Levels(rule, places[name] * flags[name], share))
         for name, rule in judged.items()
     }
     used = {name: found.pairs + flags[name] * screened[name].pairs for name, found in final.items()}
+    if at_once is not None:
+        is_first = _is_change(at_once) & ~((final[TIME].reason == DECIDED) & (used[TIME] < at_once.pairs))
+        final[TIME] = _where(is_first, at_once, final[TIME])
+        used[TIME] = np.where(is_first, at_once.pairs, used[TIME])
     ends = [np.where(found.outcome == REGRESSED, used[name], np.iinfo(np.intp).max) for name, found in final.items()]
     change = drawn[TIME].change
     return Cases(
@@ -207,6 +268,10 @@ def settle(
         pairs=np.minimum(np.min(ends, axis=0), np.max(list(used.values()), axis=0)),
         is_covered=(final[TIME].lower <= change) & (change <= final[TIME].upper),
     )
+
+
+def _is_change(found: Replay) -> Flags:
+    return np.isin(found.outcome, (REGRESSED, IMPROVED))
 
 
 def _places(screened: Mapping[str, Replay], flags: Mapping[str, Flags]) -> dict[str, Codes]:

@@ -2,6 +2,7 @@
 
     python -m tests.perf.against main collection
     python -m tests.perf.against HEAD~20 main-job --rounds 5
+    python -m tests.perf.against HEAD~1 alternating --rounds 20
     python -m tests.perf.against main main-job -- bench -m "training and cpu" --dlbench-scale quick
 
 The revision is checked out in a temporary worktree. Both sides run in this environment, each with its own package and
@@ -84,13 +85,29 @@ def main_job(checkout: Path, scratch: Path, arguments: Sequence[str]) -> float:
     return seconds
 
 
+def alternating(checkout: Path, scratch: Path, _: Sequence[str]) -> float:
+    """Seconds between two steps of a pair: the median of bench_alternating.py, of one pair."""
+    scratch.mkdir(exist_ok=True)
+    command = (sys.executable, "-m", "tests.perf.bench_alternating", str(scratch))
+    found = subprocess.run(
+        command, cwd=checkout, env=environment_of(checkout), capture_output=True, text=True, check=False
+    )
+    if found.returncode:
+        raise SystemExit(f"{' '.join(command)}: {found.stderr[-4000:]}")
+    return float(found.stdout)
+
+
 def children_seconds() -> float:
     """Processor time of all child processes that have ended, and of their children."""
     times = os.times()
     return times.children_user + times.children_system
 
 
-JOBS: Mapping[str, Callable[[Path, Path, Sequence[str]], float]] = {"collection": collection, "main-job": main_job}
+JOBS: Mapping[str, Callable[[Path, Path, Sequence[str]], float]] = {
+    "collection": collection,
+    "main-job": main_job,
+    "alternating": alternating,
+}
 
 
 def main() -> None:
@@ -108,7 +125,7 @@ def main() -> None:
         before = children_seconds()
         wall = JOBS[asked.job](checkout, scratch / side.replace("/", "-"), arguments)
         found = {"wall": wall, "processor": children_seconds() - before}
-        print(f"{side}: {found['wall']:.2f} s, {found['processor']:.2f} s on the processor", flush=True)
+        print(f"{side}: {found['wall']:.3g} s, {found['processor']:.2f} s on the processor", flush=True)
         return found
 
     with worktree(asked.revision) as other, tempfile.TemporaryDirectory() as folder:
@@ -120,7 +137,7 @@ def main() -> None:
         found = interleaved(sides, asked.rounds)
     for clock in ("wall", "processor"):
         of = {side: [one[clock] for one in runs] for side, runs in found.items()}
-        medians = ", ".join(f"{side} {median(seconds):.2f} s" for side, seconds in of.items())
+        medians = ", ".join(f"{side} {median(seconds):.3g} s" for side, seconds in of.items())
         ratio = median_ratio(of[THIS], of[asked.revision])
         print(f"{asked.job}, {clock} time, {THIS} / {asked.revision}: {ratio} (medians: {medians})")
 

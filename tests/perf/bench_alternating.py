@@ -3,11 +3,13 @@
 That is an answer and a request. Both sides are the NumPy double, whose steps take some tens of microseconds.
 """
 
+import sys
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from random import Random
 from statistics import median
+from time import time_ns
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
@@ -60,6 +62,17 @@ def bench_request(
     conclude(f"between two steps: 10 % in less than {1e6 * quick:.0f} µs, 10 % in more than {1e6 * slow:.0f} µs")
 
 
+def main() -> None:
+    """Print the median seconds of one pair, for tests/perf/against.py; its folder is the only argument."""
+    asked = spec("numpy_softmax", Path(sys.argv[1]), steps=STEPS)
+    number = time_ns()
+    print(median(between_steps(pair(asked, number), Random(number))))
+
+
 def pair(asked: RunSpec, number: int) -> tuple[Run, Run]:
     one, other = train_pair(asked, asked, 0, Random(number))
     return one, other
+
+
+if __name__ == "__main__":
+    main()

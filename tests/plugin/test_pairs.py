@@ -172,8 +172,8 @@ def test_sides_that_cannot_be_compared_are_a_usage_error(suite, arguments, line)
 def test_the_last_line_has_the_outcomes_and_the_budget_used(suite):
     suite.write(more={"slow": "slowed"})
     result = suite.run("--dlbench-ab=numpy,slow", "-q", *WIDE)
-    # Half of what the first case of one has: half of the budget, and half of the other half.
-    assert result.outlines[-1] == "dlbench: 1 regressed; false alarms: 0.38% of 1% used"
+    # Half of what the first case of one has: a quarter of the budget, and half of what is taken in turn.
+    assert result.outlines[-1] == "dlbench: 1 regressed; false alarms: 0.25% of 1% used"
 
 
 def test_divergences_are_counted_on_both_sides(suite):

@@ -264,7 +264,10 @@ def test_pairs_have_what_would_decide_an_undecided_metric(pairing):
         "\n  step_time: all pairs are used; about 14 pairs would decide it (6 min; --dlbench-max-runs,"
         " --dlbench-budget), or these pairs resolve a tolerance of 7.2% (--dlbench-tolerance=step_time:7.2%)\n"
     ) in paired(pairing, verdict, undecided=(some,))
-    assert "\n  step_time: all pairs are used\n" in paired(pairing, verdict, undecided=(none,))
+    assert (
+        "\n  step_time: all pairs are used; not even 20 pairs like these would decide it:"
+        " repeat the case when the machine is less busy\n"
+    ) in paired(pairing, verdict, undecided=(none,))
 
 
 def test_pairs_that_nothing_decides_have_the_tolerance_that_they_resolve(pairing):
@@ -284,6 +287,29 @@ def test_an_open_confirmation_says_that_its_pairs_are_fresh(pairing):
     one = of.UndecidedPairs(metric="step_time", pairs=9, seconds=600.0, resolved=None, is_confirmation=True)
     assert "; about 9 fresh pairs after the first ones would decide it (10 min; " in paired(
         pairing, verdict, undecided=(one,)
+    )
+
+
+def test_what_was_not_confirmed_asks_for_time_or_for_a_session_of_its_own(pairing):
+    verdict = records.verdict(outcome=VerdictOutcome.INCONCLUSIVE)
+    one = of.UndecidedPairs(metric="step_time", pairs=5, seconds=300.0, resolved=None, is_confirmation=True)
+    unconfirmed = replace(pairing, reasons={"step_time": "unconfirmed"})
+    assert "would decide it (5 min; --dlbench-budget, or this case in a session of its own)\n" in paired(
+        unconfirmed, verdict, undecided=(one,)
+    )
+
+
+def test_a_figure_that_is_not_finite_says_where_the_figures_are(pairing):
+    lost = replace(pairing, reasons={"step_time": "not_finite"})
+    text = paired(lost, records.verdict(outcome=VerdictOutcome.INCONCLUSIVE))
+    assert "; no number of pairs would decide it: dlbench runs show has the figures of each run\n" in text
+
+
+def test_what_was_decided_at_once_is_said(pairing):
+    early = replace(pairing, screened=4, confirmed=0, reasons={"step_time": "at_once"})
+    text = paired(early, records.verdict(outcome=VerdictOutcome.REGRESSED))
+    assert (
+        "\n  step_time: decided at once: every pair is beyond the tolerance by more than earlier runs differ\n" in text
     )
 
 

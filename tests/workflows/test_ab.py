@@ -285,6 +285,15 @@ def test_alternating_pairs_need_as_many_as_clear_them_at_half_of_the_level():
     assert one.pairs >= PAIRS_TO_CLEAR
 
 
+def test_alternating_pairs_whose_earlier_runs_are_alike_need_no_five_to_clear_them():
+    reference = [records.run(seed, step=0.01 * (1.02 if seed % 2 else 1.0)) for seed in range(10)]
+    terms = terms_of({"step_time": 0.05}, 20, reference, METRICS, steps=StepSpread())
+    found = judge(alternating(1.021).__next__, terms, levels(), lambda: False)
+    one, whole = only(found, terms), judge(alternating(1.021).__next__, terms, levels())
+    assert FIRST_LOOK < one.pairs < PAIRS_TO_CLEAR
+    assert len(whole.screened) == one.pairs
+
+
 def test_a_decided_case_has_nothing_undecided():
     assert undecided(judged(1.2, 0.005), TERMS) == undecided(judged(1.0), TERMS) == ()
 

@@ -15,9 +15,9 @@ def test_each_test_has_its_part_and_the_first_ones_more():
     budget = FalseAlarmBudget(share=0.01, tests=10)
     found = [budget.levels(name)() for name in "abcdefghij"]
     assert found == sorted(found, reverse=True)
-    # Half of 0.5 %/10 and of 0.5 %/2; later ones at least half of 0.5 %/10.
-    assert found[0] == pytest.approx(0.0015)
-    assert min(found) > 0.00025
+    # Half of 0.25 %/10 and of 0.5 %/2; later ones at least half of 0.25 %/10.
+    assert found[0] == pytest.approx(0.001375)
+    assert min(found) > 0.000125
 
 
 def test_the_flagged_metrics_of_a_test_share_its_part_in_turn():
@@ -46,6 +46,7 @@ def test_a_session_never_spends_more_than_its_budget(tests, workers):
         budget = FalseAlarmBudget(share=0.01, tests=tests, workers=workers)
         names = range(tests // workers)
         spent += sum(level for name in names for level in levels(budget, str(name), 3) if level)
+        spent += sum(budget.at_once(str(name)) for name in names for _ in range(2))
     assert 0 < spent <= 0.01 * (1 + 1e-9)
 
 
@@ -54,4 +55,10 @@ def test_a_single_slow_case_of_a_thousand_has_a_level():
 
 
 def test_workers_divide_what_is_taken_in_turn():
-    assert FalseAlarmBudget(share=0.01, tests=10, workers=2).levels("a")() == pytest.approx(0.01 / 40 + 0.01 / 16)
+    assert FalseAlarmBudget(share=0.01, tests=10, workers=2).levels("a")() == pytest.approx(0.01 / 80 + 0.01 / 16)
+
+
+def test_only_the_first_case_of_a_test_may_be_decided_at_once():
+    # Repeated attempts would spend it again.
+    budget = FalseAlarmBudget(share=0.01, tests=10)
+    assert [budget.at_once(name) for name in "aab"] == pytest.approx([0.00025, 0.0, 0.00025])
