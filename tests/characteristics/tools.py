@@ -263,10 +263,11 @@ class Contest:
         status, case, output = self.repository.compare(*options, "--dlbench-allow=invalid")
         if status > 1:
             raise RuntimeError(output)
-        changes = (one["change"] for one in case["result"]["verdicts"] if one["metric"] == "step_time")
-        # An alarm about memory or accuracy is one, too.
+        verdicts = [one for one in case["result"]["verdicts"] if one["decides"]]
+        # An alarm about memory or accuracy is one, too. Runs are invalid where the machine is busy, and judged anyway.
         found = bool(regressed(case))
-        undecided = not found and case["result"]["outcome"] not in ("passed", "improved")
+        undecided = not found and (not verdicts or any(one["outcome"] == "inconclusive" for one in verdicts))
+        changes = (one["change"] for one in verdicts if one["metric"] == "step_time")
         yield Found(tool="pytest-dlbench", regressed=found, undecided=undecided, ratio=next(changes, None))
 
     def measuring_seconds(self, tool: Tool) -> float:
