@@ -302,7 +302,7 @@ def summary(comparisons: list[Comparison]) -> Iterator[str]:
         ratios = [one.ratio for one in alike if one.ratio is not None]
         cells = (
             *([str(count)] if any(one.neighbours for one in comparisons) else []),
-            f"+{planted:.0%}" if planted else "unchanged",
+            f"+{100 * planted:g} %" if planted else "unchanged",
             tool,
             f"{sum(one.regressed for one in alike)} of {len(alike)}",
             str(sum(one.undecided for one in alike)) if tool == "pytest-dlbench" else "–",
