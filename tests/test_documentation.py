@@ -1,8 +1,10 @@
 """The pages: their examples work, and the generated reference leaves nothing out."""
 
 import importlib.util
+import json
 import re
 import shlex
+import sys
 from dataclasses import fields, is_dataclass
 from inspect import getmembers
 from pathlib import Path
@@ -19,6 +21,7 @@ from pytest_dlbench.judging import METRICS
 from pytest_dlbench.model import layers
 from pytest_dlbench.options import OPTIONS
 from pytest_dlbench.planning import hookspecs
+from tests.doubles.repositories import commit, create
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -44,8 +47,12 @@ def reference(tmp_path_factory):
     return {path.stem: path.read_text() for path in folder.iterdir()}
 
 
-def snippets(page):
-    return re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
+def page(name):
+    return (DOCS / name).read_text()
+
+
+def snippets(name):
+    return re.findall(r"```python\n(.*?)```", page(name), re.DOTALL)
 
 
 def test_the_page_of_the_zoo_is_what_its_script_writes():
@@ -231,3 +238,46 @@ def test_the_tutorial_on_programs_gates_its_loop(pytester):
     worse = pytester.runpytest_subprocess(*arguments)
     assert worse.ret == 1
     worse.stdout.fnmatch_lines(["*accuracy *regressed*", "what changed in between:", "*file programs/softmax.py*"])
+
+
+def test_the_tutorial_on_programs_compares_two_commits(pytester):
+    program, test, line, pinned, *_ = snippets("tutorials/your-own-loop.md")
+    folder = create(pytester.path)
+    # A slow step is found in fewer of them, too.
+    files = {"programs/softmax.py": program, "test_softmax.py": test.replace("steps=1000", "steps=400")}
+    commit(folder, "Train a softmax", files)
+    slower = program.replace("        inputs =", f"{line}        inputs =", 1)
+    commit(folder, "Sort in each step", {"programs/softmax.py": slower})
+    (command,) = re.findall(
+        r"^pytest (--dlbench-ab rev:HEAD~1,rev:HEAD)$", page("tutorials/your-own-loop.md"), re.MULTILINE
+    )
+    # Other tests may keep the machine busy.
+    arguments = ("-p", "no:randomly", "--dlbench-allow=invalid", "--dlbench-tolerance=peak_rss:50%")
+    worse = pytester.runpytest_subprocess(*command.split(), *arguments)
+    assert worse.ret == 1, worse.stdout.str()
+    worse.stdout.fnmatch_lines(["*step_time *regressed*", "*Train a softmax* → *Sort in each step*"])
+    pytester.makepyfile(test_pinned=pinned)
+    assert pytester.runpytest_subprocess("--collect-only", "-q", "test_pinned.py").ret == 0
+
+
+@pytest.mark.parametrize(("example", "figures"), [(2, set()), (4, {"last_loss"})])
+def test_what_was_a_benchmark_of_another_tool_is_measured(pytester, example, figures):
+    codes = snippets("how-to/from-other-tools.md")
+    pytester.makepyfile(softmax=codes[0], test_training=codes[example])
+    result = pytester.runpytest_subprocess("--dlbench-runs=1", "--dlbench-allow=invalid", "--dlbench-json=session.json")
+    assert result.ret == 0, result.stdout.str()
+    records = [case["record"] for case in json.loads((pytester.path / "session.json").read_text("utf-8"))["cases"]]
+    assert [one["program"]["parameters"]["batch_size"] for one in records] == [64, 256]
+    for (run,) in (one["runs"] for one in records):
+        assert len(run["training"]["step_seconds"]) == 500
+        assert run["training"]["losses"][-1] < run["training"]["losses"][0]
+        assert (run["reported"] or {"values": {}})["values"].keys() == figures
+
+
+def test_the_benchmarks_of_other_tools_on_their_page_run(pytester):
+    softmax, benchmark, _, asv, _ = snippets("how-to/from-other-tools.md")
+    pytester.makepyfile(softmax=softmax, test_training=benchmark, asv_training=asv)
+    quick = ("--benchmark-max-time=0.01", "--benchmark-min-rounds=1")
+    pytester.runpytest_subprocess(*quick).assert_outcomes(passed=2)
+    code = "b = __import__('asv_training').Training(); b.setup(64); b.time_step(64); print(b.track_loss(64))"
+    assert 0 < float(pytester.run(sys.executable, "-c", code).outlines[0]) < 2.5

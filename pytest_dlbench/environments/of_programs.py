@@ -12,6 +12,7 @@ from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
+from pytest_dlbench.environments import pixi
 from pytest_dlbench.environments.environment import Environment
 from pytest_dlbench.environments.frameworks import Framework
 from pytest_dlbench.environments.placing import CURRENT
@@ -20,17 +21,14 @@ from pytest_dlbench.errors import OptionError
 
 FORMS = (
     "an environment is a requirement ('torch==2.13.0'), several of them in a list, a requirements file, a lock file"
-    " (uv.lock, poetry.lock), or the path of a Python"
+    " (uv.lock, poetry.lock, pixi.lock), or the path of a Python"
 )
 # Commands that write a lock file's pins as requirements, by the name of the lock file.
 EXPORTS = {
     "uv.lock": ("uv", "export", "--frozen", "--no-hashes", "--no-emit-project", "--no-annotate", "--quiet"),
     "poetry.lock": ("poetry", "export", "--without-hashes", "--format=requirements.txt"),
 }
-PIXI = (
-    "pixi environments are not made of requirements; build it and name its Python:"
-    ' pixi install, then environment=".pixi/envs/default/bin/python"'
-)
+PIXI = "pixi.lock"
 
 HERE = Framework(name=CURRENT)
 """The Python that runs pytest, with whatever is installed in it."""
@@ -41,8 +39,6 @@ def place_of(given: str | Sequence[str], root: Path, where: str) -> Framework:
     if not isinstance(given, str):
         return _of_requirements(tuple(given), "+".join(map(_distribution, given)), where)
     path = root / Path(given).expanduser()
-    if path.name == "pixi.lock":
-        raise OptionError(f"{where}: {given!r}: {PIXI}")
     if path.is_file():
         return _of_file(path, where)
     if os.sep in given or given.endswith((".txt", ".lock")):
@@ -55,9 +51,17 @@ def _of_file(path: Path, where: str) -> Framework:
         # Not resolved: a virtual environment's bin/python is a link to the Python of another environment.
         parts = path.parts[-3:-2] if path.parent.name == "bin" else (path.stem,)
         return Framework(name=_name("-".join(parts)), python=path, is_explicit=True)
+    name = f"{path.parent.name}-{path.stem}" if path.name in (PIXI, *EXPORTS) else path.stem
+    return replace(_described(path, name, where), requirements_file=path)
+
+
+def _described(path: Path, name: str, where: str) -> Framework:
+    """The environment of a requirements or lock file."""
+    if path.name == PIXI:
+        pinned = pixi.read(path, where)
+        return _of_requirements(pinned.requirements, name, where, pinned.python)
     wanted = _exported(path, where) if path.name in EXPORTS else tuple(requirements(path, where))
-    name = f"{path.parent.name}-{path.stem}" if path.name in EXPORTS else path.stem
-    return replace(_of_requirements(wanted, name, where), requirements_file=path)
+    return _of_requirements(wanted, name, where)
 
 
 def of_revision(framework: Framework, path: Path, where: str) -> Framework:
@@ -85,10 +89,11 @@ def _exported(path: Path, where: str) -> tuple[str, ...]:
         return tuple(requirements(Path(file.name), where))
 
 
-def _of_requirements(wanted: tuple[str, ...], name: str, where: str) -> Framework:
-    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+def _of_requirements(wanted: tuple[str, ...], name: str, where: str, python: str = "") -> Framework:
+    """An environment for a Python such as "3.12", by default the one that runs pytest."""
     if not wanted:
         raise OptionError(f"{where}: there are no requirements; {FORMS}")
+    python = python or f"{sys.version_info.major}.{sys.version_info.minor}"
     environment = Environment(name=_name(name).replace("@", "-"), python=python, requirements=wanted)
     return Framework(name=_name(name), environments=(environment,), is_explicit=True)
 

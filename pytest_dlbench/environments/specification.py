@@ -17,6 +17,10 @@ from pytest_dlbench.environments.requested import OR, exact_version, versioned
 from pytest_dlbench.errors import OptionError, unknown_name
 
 FORMS = "NAME, NAME==VERSION, NAME@REQUIREMENTS.txt or NAME@/path/to/python"
+OF_PACKAGES = (
+    "\n  versions of a package that is no framework: pin it in a requirements file that the test names"
+    ' (environment="requirements.txt"), and compare two revisions of that file: --dlbench-ab rev:HEAD,worktree'
+)
 # These refer to other files or to a working tree, whose content the hash would not cover.
 REFERRING = ("-r", "-c", "-e", "--requirement", "--constraint", "--editable")
 
@@ -30,7 +34,9 @@ def specified(text: str, frameworks: Mapping[str, Framework], where: str) -> Fra
     """The framework in the requested environment; raises OptionError."""
     name, separator, rest = re.split(r"(==|@)", text, maxsplit=1)
     if name not in frameworks:
-        raise OptionError(unknown_name("framework", name, where, frameworks))
+        raise OptionError(
+            unknown_name("framework", name, where, frameworks) + (OF_PACKAGES if separator == "==" else "")
+        )
     marks = frameworks[name].marks
     framework = replace(frameworks[name], is_explicit=True, more_marks=marks)
     if separator == "==":

@@ -71,7 +71,7 @@ class Reporter:
         self._unfinished: list[CaseResult] = []
         self._published: Published | None = None
         is_quiet = terminal_reporter is None or config.getoption("verbose") < 0
-        self.progress: Progress = Silent() if is_quiet else Live(self, agenda)
+        self.progress: Progress = Silent() if is_quiet else Live(self, agenda, self._options.budget)
 
     @property
     def is_rewritable(self) -> bool:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isinf
+from math import inf, isinf
 from time import monotonic
 from typing import Protocol
 
@@ -100,10 +100,14 @@ class Running:
 
 
 class Live:
-    """One line that is overwritten on a terminal; elsewhere one plain line per finished run."""
+    """One line that is overwritten on a terminal; elsewhere one plain line per finished run.
 
-    def __init__(self, screen: Screen, agenda: Agenda) -> None:
+    ``budget_seconds`` is the time of all pairs, from now on.
+    """
+
+    def __init__(self, screen: Screen, agenda: Agenda, budget_seconds: float = inf) -> None:
         self._screen, self._agenda = screen, agenda
+        self._budget_seconds, self._created = budget_seconds, monotonic()
         self._began = self._spoke = 0.0
         self._running: Running | None = None
         self._finished = 0
@@ -185,14 +189,18 @@ class Live:
 
     def _left(self, running: Running, *, is_done: bool = False) -> str:
         """The time left: the work left, at the speed of the finished runs. ``is_done`` says that this run is, too."""
-        if not self._seconds:
-            return ""
         number = self._agenda.number(running.case)
         # After screening, pairs continue if something is to be confirmed.
         own = self._agenda.of_run(number) * max(0, running.runs - running.index - is_done)
         work = own + self._agenda.after(number, running.runs)
+        if not self._seconds or not work:
+            return ""
         seconds = work * self._seconds / self._work - (0.0 if is_done else monotonic() - self._began)
-        return f", about {figures.duration(max(0.0, seconds))} left" if work else ""
+        in_budget = self._created + self._budget_seconds - monotonic()
+        # Each case has its fewest pairs all the same.
+        return (
+            f", about {figures.duration(max(0.0, min(seconds, in_budget)))} left" if in_budget > 0 else ", budget spent"
+        )
 
     def _so_far(self) -> str:
         counts = ", ".join(f"{count} {outcome}" for outcome, count in self._outcomes.items())

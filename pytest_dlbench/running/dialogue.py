@@ -316,9 +316,14 @@ def _computing(stepped: messages.Stepped) -> float:
 
 
 def _repository(framework: Framework) -> Mapping[str, str]:
-    """The user's own files, from which a worker must import nothing if it runs a revision of them."""
+    """The user's own files, from which a worker must import nothing if it runs a revision of them.
+
+    Those of the revision may be inside of them: in CI, the cache often is.
+    """
     checkout = framework.checkout
-    return {"repository": str(checkout.repository)} if checkout and checkout.root != checkout.repository else {}
+    if not checkout or checkout.root == checkout.repository:
+        return {}
+    return {"repository": str(checkout.repository), "checkout": str(checkout.root)}
 
 
 def _other_files(checkout: Checkout, modules: Sequence[str]) -> OtherFiles:

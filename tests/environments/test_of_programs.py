@@ -66,12 +66,6 @@ def test_a_lock_file_without_its_tool_says_which_command_writes_its_pins(tmp_pat
         place_of("poetry.lock", tmp_path, WHERE)
 
 
-def test_a_pixi_lock_says_how_to_name_its_python(tmp_path):
-    (tmp_path / "pixi.lock").write_text("")
-    with pytest.raises(OptionError, match=r'environment="\.pixi/envs/default/bin/python"'):
-        place_of("pixi.lock", tmp_path, WHERE)
-
-
 @pytest.mark.parametrize("given", ["reqirements.txt", "not a requirement", "/no/such/python"])
 def test_what_is_no_environment_is_refused_with_the_forms(tmp_path, given):
     with pytest.raises(OptionError, match=r"an environment is a requirement"):

@@ -90,6 +90,11 @@ def test_an_invalid_version_is_refused():
         specified("pytorch==newest", FRAMEWORKS, WHERE)
 
 
+def test_a_version_of_a_package_that_is_no_framework_says_how_to_compare_it():
+    with pytest.raises(OptionError, match=r'environment="requirements\.txt"\), and compare .* rev:HEAD,worktree'):
+        specified("numpy==2.3.5", FRAMEWORKS, "--dlbench-ab")
+
+
 def test_an_unknown_framework_is_refused_with_a_suggestion():
     with pytest.raises(OptionError, match="did you mean 'pytorch'"):
         specified("pytorhc==2.12.0", FRAMEWORKS, WHERE)

@@ -225,6 +225,18 @@ def test_time_before_the_first_run_does_not_count_towards_the_time_left(terminal
     assert terminal.last.endswith(", about 20 s left")
 
 
+def test_the_time_left_is_at_most_that_of_the_budget(pipe, clock):
+    progress = Live(pipe, Counted(1), 60)
+    progress.run_started(CASE, 0, 20)
+    clock.seconds += 50
+    progress.run_finished(CASE, records.run(), 0, 20)
+    assert pipe.last.rstrip().endswith(", about 10 s left")
+    progress.run_started(CASE, 1, 20)
+    clock.seconds += 50
+    progress.run_finished(CASE, records.run(), 1, 20)
+    assert pipe.last.rstrip().endswith(", budget spent")
+
+
 def test_after_the_last_run_of_the_last_case_no_time_is_left(pipe):
     finish(live(pipe, cases=1))
     assert "left" not in pipe.last

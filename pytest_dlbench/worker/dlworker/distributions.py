@@ -79,16 +79,19 @@ def _lines(file):
         return []
 
 
-def imported_from(folder):
-    """The modules that come from a folder, apart from dlworker and from environments in it; none without a folder."""
+def imported_from(folder, checkout):
+    """The modules that come from a folder, apart from dlworker; none without a folder.
+
+    Environments and the checkout may be in it, and do not count.
+    """
     if folder is None:
         return []
-    inside, installed = (os.path.join(os.path.realpath(path), "") for path in (folder, sys.prefix))
+    inside, *others = [os.path.join(os.path.realpath(path), "") for path in (folder, sys.prefix, checkout)]
     found = []
     for name, module in sorted(sys.modules.items()):
         # Not by getattr, which may load a lazy module.
         path = getattr(module, "__dict__", {}).get("__file__")
         path = os.path.realpath(path) if isinstance(path, str) else ""
-        if path.startswith(inside) and not path.startswith(installed) and name.partition(".")[0] != "dlworker":
+        if path.startswith(inside) and not path.startswith(tuple(others)) and name.partition(".")[0] != "dlworker":
             found.append(name)
     return found

@@ -85,7 +85,7 @@ def hello(session, request):
         "threads": threads,
         "distributions": {name: version for name, (version, _) in found.items()},
         "sources": distributions.sources(versions, found),
-        "elsewhere": distributions.imported_from(request.get("repository")),
+        "elsewhere": distributions.imported_from(request.get("repository"), request.get("checkout")),
         "join_seconds": join_seconds,
     }
 

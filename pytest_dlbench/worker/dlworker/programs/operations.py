@@ -87,7 +87,7 @@ def hello(session, request):
     with _asked(session, "importing %s" % source):
         session.function = load(session.root, source, function)
     seconds = monotonic() - began
-    elsewhere = distributions.imported_from(request.get("repository"))
+    elsewhere = distributions.imported_from(request.get("repository"), request.get("checkout"))
     return dict(
         _software(session), seconds=seconds, executable=sys.executable, threads=None, sources={}, elsewhere=elsewhere
     )
