@@ -1,6 +1,7 @@
 """Everything that a step computes with is on the requested device, shown without a GPU on unusual devices.
 
-PyTorch has a device whose arrays have a shape but no numbers, and XLA can split a processor into two devices.
+PyTorch has a device whose arrays have a shape but no numbers, XLA and TensorFlow can split a processor into two, and
+Chainer takes a device of a class of its own.
 """
 
 from dataclasses import replace
@@ -24,6 +25,7 @@ ELSEWHERE = {
     "jax": ("placed_jax", "cpu:1"),
     "keras-jax": ("placed_keras", "cpu:1"),
     "chainer": ("placed_chainer", "gpu"),
+    "tensorflow": ("placed_tensorflow", "gpu"),
 }
 SMALL = {"small": (NETWORK, RECIPE, synthetic_for(NETWORK.model))}
 # With arrays that a step makes by itself: packed and padded sequences, states that are passed on, uneven windows. XLA

@@ -41,8 +41,8 @@ A builder is a module with
     for each step or flag) and the order (steps×batch) where training wants them. Only "schedule" needs ``rates``;
     ``feed(inputs, labels)``, for "pipeline" only: replace the loaded examples by the same number of others, without
     compiling anything; the order stays;
-    ``stage(inputs, labels)``, optional: the arguments of ``feed`` for a batch, in memory from which a GPU copies by
-    itself. The pipeline's thread calls it, while the framework trains;
+    ``stage(inputs, labels)``, optional: both of a batch as ``feed`` also takes them, in memory from which a GPU copies
+    by itself. The pipeline's thread calls it, while the framework trains;
     ``step(number)``: one update with the examples in that row of the order; returns the loss before the update, as the
     framework's own scalar: ``float()`` of it waits for the device;
     ``outputs(inputs, batch_size)``: yields the last layer's output for each batch, as a NumPy array, with dropout off

@@ -131,7 +131,7 @@ class Trainer:
         return torch.cuda.max_memory_allocated(self.device) if self.device.type == "cuda" else None
 
     def load(self, inputs, labels, order, rates=None):
-        self.feed(*self._on_host(inputs, labels))
+        self.feed(inputs, labels)
         # Of lengths, which are on the host, a step needs the same rows.
         self.rows = torch.from_numpy(np.array(order, dtype=np.int64))
         self.order = self.rows.to(self.device)
@@ -140,17 +140,14 @@ class Trainer:
 
     def stage(self, inputs, labels):
         """A batch in memory from which a GPU copies without the processor."""
-        inputs, labels, of_each = self._on_host(inputs, labels)
-        return pinned(inputs, self.device), pinned(labels, self.device), of_each
+        return [pinned(_on_host(array), self.device) for array in (inputs, labels)]
 
-    def feed(self, inputs, labels, of_each):
+    def feed(self, inputs, labels):
+        inputs, labels = _on_host(inputs), _on_host(labels)
+        self.lengths = self._lengths(inputs.numpy())
         # A copy from pinned memory is queued with the device's work. The device changes the type.
         self.inputs, self.labels = (array.to(self.device, non_blocking=True) for array in (inputs, labels))
-        self.inputs, self.lengths = self.inputs.to(self._input_type()), of_each
-
-    def _on_host(self, inputs, labels):
-        inputs = np.array(inputs)
-        return torch.from_numpy(inputs), torch.from_numpy(np.array(labels)), self._lengths(inputs)
+        self.inputs = self.inputs.to(self._input_type())
 
     def _input_type(self):
         return torch.int64 if "vocabulary" in self.network else self.dtype
@@ -193,7 +190,7 @@ class Trainer:
         with self.mixed():
             inputs, labels = self._formatted(self.inputs[index]), self.labels[index]
             # What a detector trains its second stage on depends on the labels.
-            more = {"truth": labels} if self.network["loss"] == "detection" else _on_host(self.lengths, on_host)
+            more = {"truth": labels} if self.network["loss"] == "detection" else _of_rows(self.lengths, on_host)
             loss = self.loss(self.forward(inputs, **more), labels)
         if self.accumulation > 1:
             loss = loss / self.accumulation
@@ -206,12 +203,17 @@ class Trainer:
         for number, x in enumerate(self._inputs(inputs).split(batch_size)):
             rows = slice(number * batch_size, number * batch_size + len(x))
             with torch.no_grad(), self.mixed():
-                outputs = self.forward(self._formatted(x), **_on_host(of_all, rows))
+                outputs = self.forward(self._formatted(x), **_of_rows(of_all, rows))
             # NumPy has no bfloat16.
             yield outputs.to(self.dtype).cpu().numpy()
         self.model.train()
 
 
-def _on_host(of_all, rows):
+def _on_host(array):
+    """A tensor on the host, which may be one already."""
+    return array if torch.is_tensor(array) else torch.from_numpy(np.array(array))
+
+
+def _of_rows(of_all, rows):
     """The keyword for the lengths of some examples; none for a network whose layers need none."""
     return {"on_host": {name: found[rows] for name, found in of_all.items()}} if of_all else {}
