@@ -9,6 +9,7 @@ _TENSORFLOW_2 = "tensorflow>=2.7 | tensorflow-cpu>=2.7"
 
 # Builds for CUDA bring NVIDIA's libraries as packages of their own; those for processors have the same name.
 _CUDNN = "nvidia-cudnn-cu13 | nvidia-cudnn-cu12 | nvidia-cudnn-cu11"
+_CUPY = "cupy-cuda12x>=10 | cupy-cuda11x>=10 | cupy>=10"
 _JAX_ON_GPU = "jax-cuda13-plugin | jax-cuda12-plugin"
 
 
@@ -204,6 +205,8 @@ _RETIRED = (
         package="chainer",
         needs=("chainer>=7", "numpy<1.24"),
         environments=(declared.CHAINER,),
+        gpu_needs=("chainer>=7", "numpy<1.24", _CUPY),
+        gpu_environments=(declared.CHAINER_CUDA,),
         more_marks=("legacy",),
     ),
     Framework(

@@ -264,6 +264,8 @@ class Dialogue(ABC, Generic[S]):
         tokens = self.tokens(spec, trained.examples)
         losses = tuple(loss for loss in trained.losses if isinstance(loss, float | int))
         began = trained.began - self._started
+        if trained.device_peak_absent:
+            self._observer.absent["GPU allocated"] = trained.device_peak_absent
         known: Training | None = self.measured.get("training")
         if known is None:
             self.measured["training"] = Training(

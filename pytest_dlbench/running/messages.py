@@ -59,7 +59,8 @@ class TrainedOn:
     ``chunks`` are the numbers of steps between which the device was waited for, empty if after each.
 
     ``began`` is when the first step began, on the monotonic clock that worker and driver share. ``device_peak_bytes``
-    is the peak of the framework's own allocator on the GPU, None if it does not count.
+    is the peak of the framework's own allocator on the GPU; if it is None, ``device_peak_absent`` says why, or is empty
+    on a processor.
     """
 
     began: float
@@ -67,6 +68,7 @@ class TrainedOn:
     losses: tuple[float | str, ...]
     examples: int
     device_peak_bytes: int | None = None
+    device_peak_absent: str = ""
     input_seconds: tuple[float, ...] = ()
     chunks: tuple[int, ...] = ()
 

@@ -50,7 +50,7 @@ def test_a_retired_framework_runs_on_the_gpus_of_its_time_only():
 @pytest.mark.parametrize(
     ("framework", "reason"),
     [
-        ("chainer", "its builder is for processors"),
+        ("theano", "its builder is for processors"),
         ("mxnet", "no lock file has its build for GPUs: pip install mxnet-cu112>=1.9 numpy<1.24"),
         ("torch7", "Torch7 has no package in today's registries*"),
     ],

@@ -79,3 +79,12 @@ def test_when_a_worker_hangs_its_sampler_and_child_end_too(tmp_path, monkeypatch
 def test_the_peak_that_an_allocator_reports_is_recorded(tmp_path):
     assert train_once(spec("reports_gpu_memory", tmp_path), 0).training.device_peak_bytes == 1000 + STEPS
     assert train_once(spec("numpy_softmax", tmp_path), 0).training.device_peak_bytes is None
+
+
+@pytest.mark.parametrize(
+    ("builder", "reason"), [("hides_gpu_memory", "it reports none"), ("fails_at_gpu_memory", "OSError: lost")]
+)
+def test_a_peak_that_an_allocator_does_not_report_is_absent_with_the_reason(tmp_path, builder, reason):
+    run = train_once(spec(builder, tmp_path), 0)
+    assert run.outcome is RunOutcome.FINISHED
+    assert (run.training.device_peak_bytes, run.absent["GPU allocated"]) == (None, reason)

@@ -134,6 +134,12 @@ class TestOutOfMemory:
         assert ended.message == "OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB"
 
 
+def test_a_gpu_for_which_a_framework_has_no_kernels_is_unsupported(run):
+    ended = run("lacks_kernels")
+    assert ended.outcome is RunOutcome.UNSUPPORTED
+    assert "no kernel image is available" in ended.message
+
+
 @pytest.fixture(scope="module")
 def late(data_folder) -> Run:
     return train_once(spec("sleeps", data_folder, steps=60, timeout_seconds=1.5), 0)

@@ -13,7 +13,7 @@ WAITING = frozenset({"cpu", "item", "numpy", "asnumpy", "asscalar", "tolist", "s
 # What a trainer does between steps, and an operator after its last call.
 BETWEEN_STEPS = frozenset({"array", "outputs", "load", "feed", "parameters", "describe", "computes_on", "read"})
 # What asks whether there is a GPU does not fail without one.
-ASKING = frozenset({"is_available", "is_compiled_with_cuda", "device_count"})
+ASKING = frozenset({"is_available", "is_compiled_with_cuda", "device_count", "getDeviceCount"})
 CLOCKS = frozenset({"monotonic", "perf_counter", "time"})
 
 

@@ -3,6 +3,7 @@
 import math
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from pytest_dlbench.data.preparation import prepare
@@ -138,3 +139,25 @@ def test_the_losses_of_a_framework_are_those_of_steps_that_are_waited_for(name, 
     assert (alone.chunks, together.chunks) == ((), (1, 8, 3))
     assert together.losses == pytest.approx(alone.losses, rel=1e-5)
     assert more_together.losses == pytest.approx(more_alone.losses, rel=1e-5)
+
+
+class Sums:
+    """A trainer whose outputs are sums of rows, and which remembers how many examples it was given at once."""
+
+    def __init__(self):
+        self.given = []
+
+    def outputs(self, inputs, batch_size):
+        self.given.append(len(inputs))
+        for first in range(0, len(inputs), batch_size):
+            yield inputs[first : first + batch_size].sum(axis=1)
+
+
+@pytest.mark.parametrize(("part_bytes", "given"), [(2**28, [25]), (600, [12, 12, 1]), (1, [4, 4, 4, 4, 4, 4, 1])])
+def test_a_split_is_put_on_the_device_in_parts_of_whole_batches(training, monkeypatch, part_bytes, given):
+    monkeypatch.setattr(training, "PART_BYTES", part_bytes)
+    inputs, trainer = np.arange(25 * 6, dtype=np.float64).reshape(25, 6), Sums()
+    found = [outputs for _, outputs in training.timed_outputs(trainer, inputs, 4)]
+    assert trainer.given == given
+    assert [len(outputs) for outputs in found] == [4, 4, 4, 4, 4, 4, 1]
+    assert np.array_equal(np.concatenate(found), inputs.sum(axis=1))

@@ -7,11 +7,10 @@ from tests.worker.gpu_code import Finding, unguarded, unwaited, waits_in_steps
 
 WORKER = WORKER_FOLDER / "dlworker"
 # The builders of the others refuse GPUs.
-FOLDERS = ("pytorch", "jax", "tensorflow", "keras", "paddle", "tinygrad", "mlx", "mxnet")
+FOLDERS = ("pytorch", "jax", "tensorflow", "keras", "paddle", "tinygrad", "mlx", "mxnet", "chainer")
 FILES = sorted(file for name in FOLDERS for file in (WORKER / "frameworks" / name).glob("*.py"))
 # What waits in a step for a reason: framework/file, function, call.
 ALLOWED = {
-    ("pytorch/layers.py", "forward", "cpu"): "packed sequences need their lengths on the host",
     ("paddle/layers.py", "_keeps_biased_variance", "item"): "asked once, before any step",
     ("tinygrad/__init__.py", "step", "item"): "the loss of a captured step is overwritten by the next",
     ("tinygrad/precision.py", "scaled_step", "item"): "whether gradients overflowed decides the update",

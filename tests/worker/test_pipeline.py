@@ -165,3 +165,29 @@ def test_a_pipeline_changes_the_inputs_of_every_step_by_its_number(pipeline):
     found = [made.step(number) for number in range(len(ORDER))]
     made.stop()
     assert found == [loss + more for loss, more in zip(resident(), added, strict=True)]
+
+
+class Staging(Trainer):
+    """Puts each batch in memory of its own, in lists, and remembers in which thread."""
+
+    def __init__(self):
+        self.threads, self.fed = set(), []
+
+    def stage(self, inputs, labels):
+        self.threads.add(threading.current_thread().name)
+        return inputs.tolist(), labels.tolist()
+
+    def feed(self, inputs, labels):
+        self.fed.append(type(inputs))
+        super().feed(inputs, labels)
+
+
+def test_a_trainer_s_batches_are_staged_by_the_thread_and_fed_as_they_were_staged(pipeline):
+    trainer = Staging()
+    made = pipeline.Pipeline(trainer, INPUTS, LABELS, ORDER)
+    losses = [made.step(number) for number in range(len(ORDER))]
+    made.stop()
+    assert losses == resident()
+    assert trainer.threads == {"dlworker input"}
+    # The first one is that of ``load``.
+    assert trainer.fed == [np.ndarray] + [list] * len(ORDER)

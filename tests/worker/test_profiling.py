@@ -2,13 +2,20 @@
 
 import importlib
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_dlbench.data.preparation import prepare
+from pytest_dlbench.environments import FRAMEWORKS
+from pytest_dlbench.planning.plan import synthetic_for
 from pytest_dlbench.running.launch import WORKER_FOLDER
+from tests.worker.places import place_of
+from tests.worker.sessions import BUILDERS, session
+from tests.worker.test_mixed_precision import NETWORK, RECIPE
 
 
 @pytest.fixture(scope="module")
@@ -97,3 +104,19 @@ def test_a_gpu_without_checked_profiles_is_refused(profiling):
         profiling.RequestError, match="profiles of Paddle are supported only on the CPU, not on 'gpu:1'"
     ):
         profiling.processor_only("Paddle", "gpu:1")
+
+
+@pytest.mark.parametrize("name", ["jax", "mxnet", "chainer"])
+def test_a_profile_of_a_gpu_that_nobody_has_checked_is_refused_and_training_goes_on(name, tmp_path):
+    place_of(name)
+    variables = (*FRAMEWORKS[name].variables, ("DOUBLE_OF", FRAMEWORKS[name].builder))
+    framework = replace(FRAMEWORKS[name], builder="asked_for_a_gpu", folders=(BUILDERS,), variables=variables)
+    data = prepare(synthetic_for(NETWORK.model), tmp_path)
+    with session(framework, tmp_path / name) as asked:
+        asked.hello(device="gpu")
+        asked.build(NETWORK, RECIPE)
+        asked.train(data, RECIPE, 4, taken=2)
+        profiled = asked.ask("profile", steps=1)
+        trained = asked.train_on(2, 2)
+    assert (profiled.kind, "supported only on the CPU, not on 'gpu'" in profiled.message) == ("unsupported", True)
+    assert len(trained.losses) == 2

@@ -49,5 +49,7 @@ def _text(capability: Capability) -> str:
 CUDA_13 = Cuda(version="13", driver="580.65.06", least=(7, 5))
 # TensorFlow's wheels have code for Pascal and later; NVIDIA's libraries of CUDA 12 for Maxwell and later.
 CUDA_12 = Cuda(version="12", driver="525.60.13", least=(6, 0))
+# cuDNN 8.9.7 has code for Maxwell to Hopper.
+CUDA_12_CUDNN_8 = Cuda(version="12", driver="525.60.13", least=(5, 0), most=(9, 0))
 # The wheel of PyTorch 1.0.1 has code for Kepler to Volta, which Turing runs, too, and nothing for later GPUs.
 CUDA_9 = Cuda(version="9.0", driver="384.81", least=(3, 5), most=(7, 5))

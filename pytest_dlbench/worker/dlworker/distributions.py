@@ -9,7 +9,7 @@ import re
 import sys
 
 # Builders also report compilers and libraries of the system; distributions of these names are something else.
-NOT_PYTHON = frozenset({"clang", "cuda", "cudnn", "g++", "gcc", "openblas", "python"})
+NOT_PYTHON = frozenset({"clang", "cuda", "cuda-driver", "cudnn", "g++", "gcc", "openblas", "python"})
 # The metadata in a folder of a wheel, of an egg, and in a single file, as distutils wrote it.
 FILES = ("METADATA", "PKG-INFO", "")
 

@@ -37,6 +37,23 @@ def run(nodes, x, call):
     return result
 
 
+def lengths(layers, tokens):
+    """{embedding: the number of each row's tokens before its padding}, for the recurrent layers that need it.
+
+    ``tokens`` are the network's input in NumPy: builders whose recurrent layers take lengths from the host would
+    otherwise have to wait for the device in every step.
+    """
+    needed = {layer.get("lengths") for layer in layers if layer["kind"] in ("lstm", "gru")}
+    known, found = {INPUT: tokens}, {}
+    for layer, inputs, _ in wired(layers):
+        name, value = layer["name"], known.get(inputs[0])
+        if value is not None and layer["kind"] == "cut":
+            known[name] = value[:, layer["first"] : layer["last"]]
+        elif value is not None and name in needed:
+            found[name] = (value != layer["padding"]).sum(axis=1)
+    return found
+
+
 # Layers that keep the order of features and depend on it at most through their own weights.
 _IN_PLACE = frozenset({"batch_norm", "dropout", "flatten", "gelu", "gelu_tanh", "relu", "sigmoid", "tanh"})
 

@@ -8,7 +8,7 @@ from time import monotonic
 
 import numpy as np
 
-from dlworker import counting, distributions
+from dlworker import counting, cuda_versions, distributions
 from dlworker.alternating import Turns
 from dlworker.augmenting import augmented
 from dlworker.checking import repeated
@@ -76,8 +76,10 @@ def hello(session, request):
     threads = session.builder.threads()
     seconds += monotonic() - began
     versions = {"python": platform.python_version(), "numpy": np.__version__}
-    versions.update(session.builder.versions())
     found = distributions.installed()
+    if session.device != "cpu":
+        versions.update(cuda_versions.versions({name: version for name, (version, _) in found.items()}))
+    versions.update(session.builder.versions())
     return {
         "seconds": seconds,
         "versions": versions,
@@ -210,8 +212,7 @@ def _trained(session, first, steps):
     else:
         seconds, losses = timed_steps(stepper, steps, first, ends_early=session.group is None)
     examples = len(seconds) * session.order.shape[1]
-    # Only builders of frameworks that count their own allocator's memory have it.
-    peak = getattr(session.trainer, "peak_device_bytes", lambda: None)()
+    peak = _allocator_peak(session)
     waits = getattr(session.stepper, "waits", ())[-len(seconds) :]
     return {
         "began": began,
@@ -220,8 +221,21 @@ def _trained(session, first, steps):
         "input_seconds": waits,
         "losses": losses,
         "examples": examples,
-        "device_peak_bytes": peak,
+        "device_peak_bytes": None if isinstance(peak, str) else peak,
+        "device_peak_absent": peak if isinstance(peak, str) else "",
     }
+
+
+def _allocator_peak(session):
+    """The most memory that the framework's allocator held on a GPU so far, or why it is unknown; None on a CPU."""
+    peak = getattr(session.trainer, "peak_device_bytes", None)
+    if peak is None:
+        lacks = "the builder %s has no peak_device_bytes()" % name_of(session.builder)
+        return None if session.device == "cpu" else lacks
+    try:
+        return peak()
+    except Exception as error:  # The boundary: a framework can raise anything, and the steps are measured already.
+        return "%s: %s" % (type(error).__name__, error)
 
 
 def step(session, request):

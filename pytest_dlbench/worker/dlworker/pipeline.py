@@ -1,7 +1,8 @@
 """An input pipeline: a thread prepares batches while the framework trains, and each step waits for its batch.
 
 Rows are read and copied from memory-mapped files without decoding, and images cropped and flipped; the framework gets
-each batch by its trainer's ``feed``. Plain Python and NumPy, so that it is the same for all frameworks.
+each batch by its trainer's ``feed``, after its ``stage``, if it has one, has put it in pinned memory. Plain Python and
+NumPy, so that it is the same for all frameworks.
 """
 
 import queue
@@ -24,6 +25,7 @@ class Pipeline:
     def __init__(self, trainer, inputs, labels, order, rates=None, change=None):
         self.change = change
         self.trainer, self.inputs, self.labels, self.order = trainer, inputs, labels, order
+        self._stage = getattr(trainer, "stage", lambda *batch: batch)
         self.waits = []
         self._due, self._ready, self._ended = None, None, None
         # The framework holds one batch at a time: every step uses all of its rows, in order.
@@ -58,7 +60,7 @@ class Pipeline:
     def _prepare(self, ready, ended, number):
         try:
             for later in range(number, len(self.order)):
-                if not _put(ready, ended, self._batch(later)):
+                if not _put(ready, ended, self._stage(*self._batch(later))):
                     return
         except Exception as error:  # An error in the thread: the step that waits for this batch raises it.
             _put(ready, ended, error)

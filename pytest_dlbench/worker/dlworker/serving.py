@@ -15,6 +15,7 @@ except ImportError:  # a Python that was built without libffi
     ctypes = None
 
 PR_SET_PDEATHSIG = 1
+OTHER_GPU = ("no kernel image is available", "invalid device function", "cudaerrornokernelimagefordevice")
 
 
 def die_with_driver(request_fd):
@@ -72,8 +73,7 @@ def serve(perform, request):
     except MemoryError as error:
         return _failed("out_of_memory", "MemoryError: %s" % error)
     except Exception as error:  # The boundary: a framework can raise anything, and the driver must learn of it.
-        kind = "out_of_memory" if is_out_of_memory(error) else "error"
-        return _failed(kind, "%s: %s" % (type(error).__name__, error))
+        return _failed(kind_of(error), "%s: %s" % (type(error).__name__, error))
 
 
 def chosen(operations, request, ready, needs):
@@ -85,6 +85,14 @@ def chosen(operations, request, ready, needs):
     if op in needs and ready[needs[op]] is None:
         raise RequestError("bad_request", "op %r comes after %r" % (op, needs[op]))
     return operations[op]
+
+
+def kind_of(error):
+    """The kind of failure that any error of a framework is."""
+    if is_out_of_memory(error):
+        return "out_of_memory"
+    # CUDA's words for a GPU that is newer, or older, than every one that the framework was compiled for.
+    return "unsupported" if any(sign in str(error).lower() for sign in OTHER_GPU) else "error"
 
 
 def is_out_of_memory(error):

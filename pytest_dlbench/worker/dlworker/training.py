@@ -3,6 +3,8 @@
 import math
 from time import monotonic
 
+# A split for evaluation may be larger than the memory of a GPU; a part of it is small for any, and has many batches.
+PART_BYTES = 2**28
 # How much larger than the chunk before it a chunk may be: one fast step must not decide the size of a long one.
 MOST_GROWTH = 8
 
@@ -56,10 +58,17 @@ def _until_not_finite(losses):
 
 
 def timed_outputs(trainer, inputs, batch_size):
-    """Yield (seconds, outputs) of each batch.
+    """Yield (seconds, outputs) of each batch, of parts that are put on the device one after the other.
 
-    The first batch's seconds include what precedes it: putting examples on the device, compiling.
+    The seconds of a part's first batch include what precedes it: putting examples on the device, compiling.
     """
+    rows = batch_size * max(1, PART_BYTES // max(1, inputs[:batch_size].nbytes))
+    for first in range(0, len(inputs), rows):
+        for timed in _timed_part(trainer, inputs[first : first + rows], batch_size):
+            yield timed
+
+
+def _timed_part(trainer, inputs, batch_size):
     batches = iter(trainer.outputs(inputs, batch_size))
     while True:
         began = monotonic()

@@ -41,12 +41,16 @@ A builder is a module with
     for each step or flag) and the order (steps×batch) where training wants them. Only "schedule" needs ``rates``;
     ``feed(inputs, labels)``, for "pipeline" only: replace the loaded examples by the same number of others, without
     compiling anything; the order stays;
+    ``stage(inputs, labels)``, optional: both of a batch as ``feed`` also takes them, in memory from which a GPU copies
+    by itself. The pipeline's thread calls it, while the framework trains;
     ``step(number)``: one update with the examples in that row of the order; returns the loss before the update, as the
     framework's own scalar: ``float()`` of it waits for the device;
     ``outputs(inputs, batch_size)``: yields the last layer's output for each batch, as a NumPy array, with dropout off
     and running statistics. Examples are put on the device before the first batch;
     ``computes_on()``, for GPUs only: ("gpu" or "cpu", the device's name), as the framework reports where its arrays
-    are. An OpenCL driver of the processor is a "cpu". A run on a GPU fails if it is not stated, or is a "cpu".
+    are. An OpenCL driver of the processor is a "cpu". A run on a GPU fails if it is not stated, or is a "cpu";
+    ``peak_device_bytes()``, for GPUs only: the most memory that the framework's allocator held there so far, or as text
+    why it does not report it; None on a processor.
 
 ``profile(run, trainer, device)``, optional
     {operator: seconds} of everything that ``run()`` does, by the framework's own profiler and names. In a folder it is

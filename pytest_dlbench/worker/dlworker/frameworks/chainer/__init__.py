@@ -1,4 +1,6 @@
-"""Chainer: a define-by-run Chain of links and functions, computed by NumPy."""
+"""Chainer: a define-by-run Chain of links and functions, computed by NumPy or, on a GPU, by CuPy."""
+
+import dlworker.nvidia_libraries  # noqa: F401  # isort: skip - CuPy needs them, for which Chainer looks when imported
 
 import ctypes
 from functools import reduce
@@ -7,13 +9,16 @@ import chainer
 import chainer.functions as F  # noqa: N812 - the names they have in Chainer's own documentation
 import numpy as np
 
+from dlworker.frameworks.chainer.device import device_of, libraries, name_of, seed_generators, used_bytes
 from dlworker.frameworks.chainer.layers import LAYERS, Network, SequenceGRU, interleaved
 from dlworker.frameworks.chainer.losses import LOSSES
 from dlworker.frameworks.chainer.optimizers import OPTIMIZERS, optimizer_of, set_rate
 from dlworker.frameworks.chainer.precision import MIXED
+from dlworker.graph import lengths
 from dlworker.protocol import RequestError
 
 SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
+HOST = chainer.get_device("@numpy")
 PRECISIONS = {"float32": np.float32, "float64": np.float64, **MIXED}
 
 
@@ -31,8 +36,8 @@ def threads():
 
 
 def versions():
-    """Chainer; the worker reports NumPy, which computes."""
-    return {"chainer": chainer.__version__}
+    """Chainer and, if it found CuPy, CuPy, CUDA and cuDNN; the worker reports NumPy, which computes on a processor."""
+    return dict({"chainer": chainer.__version__}, **libraries())
 
 
 def _text(step):
@@ -64,22 +69,22 @@ def _reach(link, path):
 
 
 class Trainer:
-    """The network, its optimiser and the examples, as NumPy arrays."""
+    """The network, its optimiser and the examples, as arrays of NumPy or CuPy."""
 
     def __init__(self, network, recipe, weights, device, seed):
-        if device != "cpu":
-            message = "device %r: this builder keeps all arrays in NumPy, and has no code for CuPy" % device
-            raise RequestError("unsupported", message)
+        self.device = device_of(device)
+        # New arrays are on the device that is in use.
+        self.device.use()
         if recipe["precision"] not in PRECISIONS:
             raise RequestError("unsupported", "the Chainer builder does not support precision %r" % recipe["precision"])
-        # Initialisers and dropout both draw from NumPy's own generator.
-        np.random.seed(seed)
+        seed_generators(self.device, seed)
         self.dtype = np.dtype(recipe["precision"])
         self.network, self.layers = network, network["layers"]
         with chainer.using_config("dtype", PRECISIONS[recipe["precision"]]):
             self.model = Network(network)
         if weights is not None:
             self._set(weights)
+        self.model.to_device(self.device)
         self.loss = LOSSES[network["loss"]](network)
         self.optimizer = optimizer_of(self.model, recipe)
 
@@ -115,24 +120,33 @@ class Trainer:
 
     def array(self, name):
         parts = next(parameters for known, parameters, _ in self._natives() if known == name)
-        return np.concatenate([part.array.ravel() for part in parts])
+        return np.concatenate([HOST.send(part.array).ravel() for part in parts])
 
     def describe(self):
         return "\n".join("%-10s %s" % (name, _text(step)) for name, step in self.model.steps)
+
+    def computes_on(self):
+        name = name_of(self.device)
+        return ("gpu", name) if name else ("cpu", "")
+
+    def peak_device_bytes(self):
+        return used_bytes(self.device)
 
     def load(self, inputs, labels, order, rates=None):
         self.feed(inputs, labels)
         self.order, self.rates = np.array(order), rates
 
     def feed(self, inputs, labels):
-        self.inputs, self.labels = self._inputs(inputs), np.array(labels, dtype=np.int32)
+        self.inputs, self.labels = self._inputs(inputs), self.device.send(np.array(labels, dtype=np.int32))
+        self.lengths = lengths(self.layers, np.asarray(inputs))
 
     def _inputs(self, inputs):
-        return np.array(inputs, dtype=np.int32 if "vocabulary" in self.network else self.dtype)
+        return self.device.send(np.array(inputs, dtype=np.int32 if "vocabulary" in self.network else self.dtype))
 
     def step(self, number):
         index = self.order[number]
-        loss = self.loss(self._logits(self.inputs[index]), self.labels[index])
+        of_each = {name: of_all[index] for name, of_all in self.lengths.items()}
+        loss = self.loss(self._logits(self.inputs[index], of_each), self.labels[index])
         self.model.cleargrads()
         # None without loss scaling. Chainer passes it only to a loss function that the optimiser calls itself.
         loss.backward(loss_scale=self.optimizer._loss_scale)
@@ -141,11 +155,13 @@ class Trainer:
         self.optimizer.update()
         return loss.array
 
-    def _logits(self, inputs):
-        return F.cast(self.model(inputs), np.promote_types(self.dtype, np.float32))
+    def _logits(self, inputs, of_each):
+        return F.cast(self.model(inputs, of_each), np.promote_types(self.dtype, np.float32))
 
     def outputs(self, inputs, batch_size):
-        inputs = self._inputs(inputs)
+        of_all, inputs = lengths(self.layers, np.asarray(inputs)), self._inputs(inputs)
         for first in range(0, len(inputs), batch_size):
+            part = slice(first, first + batch_size)
+            of_each = {name: found[part] for name, found in of_all.items()}
             with chainer.using_config("train", False), chainer.no_backprop_mode():
-                yield self._logits(inputs[first : first + batch_size]).array
+                yield HOST.send(self._logits(inputs[part], of_each).array)

@@ -18,7 +18,8 @@ def flatten(x):
 
 def uneven_average_pooling(x, window, stride, sides):
     """Average pooling with asymmetric padding; F.average_pooling_2d includes the padding in the mean."""
-    one = np.ones((1, 1) + x.shape[2:], x.dtype)
+    # Where x is.
+    one = x.xp.ones_like(x.array[:1, :1])
     total, share = (F.average_pooling_2d(F.pad(values, sides, "constant"), window, stride) for values in (x, one))
     return total / F.broadcast_to(share, total.shape)
 
@@ -192,23 +193,22 @@ class Network(chainer.Chain):
                 if isinstance(step, chainer.Link):
                     self.add_link(layer["name"], step)
 
-    def forward(self, x):
+    def forward(self, x, lengths=None):
+        """The last layer's output; ``lengths`` are those of ``dlworker.graph``, which recurrent layers take."""
         if not self.is_chain:
-            return self._graph(x)
+            return self._graph(x, lengths or {})
         for _, step in self.steps:
             x = step(x)
         return x
 
-    def _graph(self, x):
+    def _graph(self, x, lengths):
         """The output of a network that is not a chain, or whose layers pass on more than their output."""
-        steps, lengths, states = {}, {}, {}
+        steps, states = {}, {}
         for name, step in self.steps:
             steps.setdefault(name, []).append(step)
 
         def call(layer, values):
             name = layer["name"]
-            if layer["kind"] == "embedding" and layer["padding"] is not None:
-                lengths[name] = (values[0] != layer["padding"]).sum(axis=1)
             if layer["kind"] in ("lstm", "gru"):
                 start = states.get(layer.get("start"))
                 made, states[name] = steps[name][0](values[0], lengths.get(layer.get("lengths")), start)

@@ -3,8 +3,6 @@
 Outside of matrix products NumPy adds up float16 values one by one in float16, where sums of thousands stagnate.
 """
 
-from math import sqrt
-
 import chainer
 import chainer.functions as F  # noqa: N812 - the names they have in Chainer's own documentation
 import chainer.links as L  # noqa: N812
@@ -67,8 +65,10 @@ class GradientClipping:
 
     def __call__(self, optimizer):
         parameters = list(optimizer.target.params())
-        norm = sqrt(sum(np.square(parameter.grad, dtype=np.float64).sum() for parameter in parameters))
+        xp = parameters[0].device.xp
+        norm = sum(xp.square(parameter.grad, dtype=np.float64).sum() for parameter in parameters) ** 0.5
         threshold = self.threshold * optimizer._loss_scale
-        if norm > threshold:
-            for parameter in parameters:
-                parameter.grad *= threshold / norm
+        # Without a condition, for which a GPU would have to be waited for. A norm of 0 gives infinity, and so 1.
+        rate = xp.minimum(1, threshold / norm)
+        for parameter in parameters:
+            parameter.grad *= rate.astype(parameter.dtype)

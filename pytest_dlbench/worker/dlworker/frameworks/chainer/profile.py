@@ -2,6 +2,8 @@
 
 from chainer.function_hooks import TimerHook
 
+from dlworker.profiling import processor_only
+
 
 class OwnTimes(TimerHook):
     """Exclusive time of each function: a backward pass consists of functions, whose time the hook counts twice."""
@@ -35,6 +37,7 @@ class OwnTimes(TimerHook):
 
 def profile(run, trainer, device):
     """{function: seconds} of what ``run`` does, forward and backward together."""
+    processor_only("Chainer", device)
     with OwnTimes() as hook:
         run()
     return {name: taken for name, taken in hook.seconds.items() if taken > 0}

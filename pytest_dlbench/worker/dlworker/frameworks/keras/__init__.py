@@ -9,7 +9,7 @@ import numpy as np
 from keras import ops
 
 from dlworker.detection import width_of
-from dlworker.frameworks.keras.backend import configure, kind_of, rows, threads, use, versions
+from dlworker.frameworks.keras.backend import configure, kind_of, peak_bytes, rows, threads, use, versions
 from dlworker.frameworks.keras.execution import EXECUTION, round_products, set_execution
 from dlworker.frameworks.keras.layers import LAYERS, LAYOUT, canonical_flatten
 from dlworker.frameworks.keras.losses import LOSSES
@@ -186,6 +186,9 @@ class Trainer:
 
     def computes_on(self):
         return kind_of(self.model.weights[0].value)
+
+    def peak_device_bytes(self):
+        return peak_bytes(self.model.weights[0].value)
 
     def parameters(self):
         natives = self._natives()

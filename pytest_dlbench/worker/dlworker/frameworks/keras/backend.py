@@ -69,6 +69,18 @@ def kind_of(array):
     return "gpu", details.get("device_name", "")
 
 
+def peak_bytes(array):
+    """The peak of the backend's allocator on the GPU that holds an array; None on a processor."""
+    if kind_of(array)[0] == "cpu":
+        return None
+    if BACKEND == "torch":
+        return torch.cuda.max_memory_allocated(array.device)
+    if BACKEND == "jax":
+        (device,) = array.devices()
+        return device.memory_stats()["peak_bytes_in_use"]
+    return tf.config.experimental.get_memory_info(array.device)["peak"]
+
+
 def use(device):
     """Select the device; on a GPU, allocate memory as needed.
 

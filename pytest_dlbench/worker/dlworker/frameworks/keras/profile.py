@@ -9,10 +9,12 @@ elif BACKEND == "torch":
 else:
     import jax
 
+    from dlworker.profiling import processor_only
     from dlworker.xla_trace import operator_seconds
 
     def profile(run, trainer, device):
         """{operator: seconds} of what ``run`` does. The JAX builder has the same, but needs optax."""
+        processor_only("JAX", device)
         return operator_seconds(run, jax.profiler.trace)
 
 

@@ -44,6 +44,11 @@ def versions():
     return found
 
 
+def is_processor(device):
+    """Whether a device is no GPU."""
+    return device.type == mx.cpu
+
+
 class Trainer:
     """The network, its optimiser, the examples and the compiled step."""
 
@@ -67,7 +72,11 @@ class Trainer:
 
     def computes_on(self):
         device = mx.default_device()
-        return "cpu" if device.type == mx.cpu else "gpu", str(mx.device_info(device).get("device_name", device))
+        return "cpu" if is_processor(device) else "gpu", str(mx.device_info(device).get("device_name", device))
+
+    def peak_device_bytes(self):
+        # Of the memory that a GPU shares with the processor, too.
+        return None if is_processor(mx.default_device()) else mx.get_peak_memory()
 
     def _natives(self):
         """The neutral layer, the role and the native layer of every parameter, and the parameter's name there."""

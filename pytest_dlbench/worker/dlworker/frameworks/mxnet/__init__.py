@@ -33,7 +33,7 @@ def versions():
     return {"mxnet": mx.__version__}
 
 
-def _context(device, network):
+def _context(device):
     """mx.cpu() or mx.gpu(n), if this MXNet supports it."""
     if device == "cpu":
         return mx.cpu()
@@ -41,9 +41,6 @@ def _context(device, network):
     if number >= mx.context.num_gpus():
         message = "device %r: MXNet %s sees %d GPUs" % (device, mx.__version__, mx.context.num_gpus())
         raise RequestError("unsupported", message)
-    if any(layer["kind"] == "batch_norm" for layer in network["layers"]):
-        # cuDNN averages the unbiased variance, MXNet's own operator the biased one; MXNet picks one of the two.
-        raise RequestError("unsupported", "batch_norm on MXNet's GPU: its running variance differs from the CPU's")
     return mx.gpu(number)
 
 
@@ -66,13 +63,16 @@ class Trainer:
         # MXNet reports no names of GPUs.
         return self.context.device_type, str(self.context)
 
+    def peak_device_bytes(self):
+        return None if self.context.device_type == "cpu" else "MXNet reports what is free on a GPU, not what it holds"
+
     def __init__(self, network, recipe, weights, device, seed):
         if recipe["precision"] not in PRECISIONS:
             raise RequestError("unsupported", "the MXNet builder does not support precision %r" % recipe["precision"])
         if recipe["precision"] in MIXED:
             require(device)
         mx.random.seed(seed)
-        self.context, self.layers = _context(device, network), network["layers"]
+        self.context, self.layers = _context(device), network["layers"]
         self.dtype = "float64" if recipe["precision"] == "float64" else "float32"
         self.network = network
         self.net, self.blocks = build(network, recipe["precision"])

@@ -29,6 +29,19 @@ def uneven_padding(padding, value):
     return Operator("pad", mode="constant", pad_width=width, constant_value=value)
 
 
+class BatchNorm(gluon.nn.BatchNorm):
+    """Gluon's own by MXNet's own operator, on GPUs too, where MXNet would otherwise choose between two.
+
+    cuDNN leaves the unbiased variance of a batch in the running statistics, during the forward pass; MXNet's operator
+    leaves the biased one, during the backward pass, on GPUs as on processors. RunningStatistics reads the latter. The
+    normalised values and the gradients are the same.
+    """
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self._kwargs["cudnn_off"] = True
+
+
 class CountedAvgPool2D(gluon.HybridBlock):
     """Average pooling after asymmetric padding, excluding the padding from the mean."""
 

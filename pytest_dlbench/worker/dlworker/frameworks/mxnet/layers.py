@@ -7,6 +7,7 @@ from mxnet.gluon import nn, rnn
 from dlworker.frameworks.mxnet import precision as mixed
 from dlworker.frameworks.mxnet.blocks import (
     Attention,
+    BatchNorm,
     CountedAvgPool2D,
     FirstStep,
     GELUInDouble,
@@ -48,7 +49,7 @@ def avg_pool(layer):
 
 def batch_norm(layer):
     # With momentum 0 the running statistics are those of the batch: see RunningStatistics.
-    return [nn.BatchNorm(momentum=0.0, epsilon=layer["epsilon"], in_channels=layer["input"][0])]
+    return [BatchNorm(momentum=0.0, epsilon=layer["epsilon"], in_channels=layer["input"][0])]
 
 
 def dense(layer, kind=nn.Dense):

@@ -7,9 +7,12 @@ import tempfile
 
 import mxnet as mx
 
+from dlworker.profiling import processor_only
+
 
 def profile(run, trainer, device):
     """{operator: seconds} of what ``run`` does, operator by operator even if the graph is compiled."""
+    processor_only("MXNet", device)
     if trainer.hybrid:
         _divide(trainer)
     folder = tempfile.mkdtemp()

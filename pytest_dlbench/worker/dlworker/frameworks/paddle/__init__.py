@@ -88,6 +88,10 @@ class Trainer:
         _, parameter, _ = next(self._natives())
         return ("gpu", paddle.device.cuda.get_device_name()) if parameter.place.is_gpu_place() else ("cpu", "")
 
+    def peak_device_bytes(self):
+        _, parameter, _ = next(self._natives())
+        return paddle.device.cuda.max_memory_allocated() if parameter.place.is_gpu_place() else None
+
     def _natives(self):
         """Canonical name, native parameter and whether the native layout is transposed."""
         for layer in self.network["layers"]:

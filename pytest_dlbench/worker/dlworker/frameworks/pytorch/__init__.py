@@ -7,11 +7,12 @@ import torch
 from torch import nn
 
 from dlworker.frameworks.pytorch.execution import EXECUTION, memory_format, set_execution
-from dlworker.frameworks.pytorch.layers import LAYERS, build
+from dlworker.frameworks.pytorch.layers import LAYERS, build, pinned
 from dlworker.frameworks.pytorch.losses import LOSSES
 from dlworker.frameworks.pytorch.optimizers import OPTIMIZERS, clip
 from dlworker.frameworks.pytorch.precision import MIXED, mixed_precision, refuse_half_lstms
 from dlworker.frameworks.pytorch.releases import refuse_newer
+from dlworker.graph import lengths
 from dlworker.protocol import RequestError
 
 __all__ = ["SUPPORTS", "Trainer", "configure", "set_execution", "threads", "versions"]
@@ -131,27 +132,44 @@ class Trainer:
 
     def load(self, inputs, labels, order, rates=None):
         self.feed(inputs, labels)
-        self.order = torch.from_numpy(np.array(order, dtype=np.int64)).to(self.device)
+        # Of lengths, which are on the host, a step needs the same rows.
+        self.rows = torch.from_numpy(np.array(order, dtype=np.int64))
+        self.order = self.rows.to(self.device)
         self.rates = rates
         self.model.train()
 
+    def stage(self, inputs, labels):
+        """A batch in memory from which a GPU copies without the processor."""
+        return [pinned(_on_host(array), self.device) for array in (inputs, labels)]
+
     def feed(self, inputs, labels):
-        self.inputs, self.labels = self._inputs(inputs), torch.from_numpy(np.array(labels)).to(self.device)
+        inputs, labels = _on_host(inputs), _on_host(labels)
+        self.lengths = self._lengths(inputs.numpy())
+        # A copy from pinned memory is queued with the device's work. The device changes the type.
+        self.inputs, self.labels = (array.to(self.device, non_blocking=True) for array in (inputs, labels))
+        self.inputs = self.inputs.to(self._input_type())
+
+    def _input_type(self):
+        return torch.int64 if "vocabulary" in self.network else self.dtype
 
     def _inputs(self, inputs):
-        dtype = torch.int64 if "vocabulary" in self.network else self.dtype
-        return torch.from_numpy(np.array(inputs)).to(device=self.device, dtype=dtype)
+        return torch.from_numpy(np.array(inputs)).to(device=self.device, dtype=self._input_type())
+
+    def _lengths(self, inputs):
+        found = lengths(self.network["layers"], np.asarray(inputs))
+        return {name: torch.from_numpy(of_all) for name, of_all in found.items()}
 
     def _formatted(self, inputs):
         return inputs.contiguous(**self.format) if self.format else inputs
 
     def step(self, number):
         self.optimizer.zero_grad()
-        index = self.order[number]
+        index, on_host = self.order[number], self.rows[number]
         if self.accumulation > 1:
-            loss = sum(self._backward(part) for part in index.chunk(self.accumulation))
+            parts = zip(*(rows.chunk(self.accumulation) for rows in (index, on_host)))
+            loss = sum(self._backward(*part) for part in parts)
         else:
-            loss = self._backward(index)
+            loss = self._backward(index, on_host)
         if self.scaler:
             self.scaler.unscale_(self.optimizer)
         if self.clip_norm:
@@ -167,13 +185,13 @@ class Trainer:
             self.optimizer.step()
         return loss
 
-    def _backward(self, index):
+    def _backward(self, index, on_host):
         """Add the gradients of some examples; returns their part of the batch's loss."""
         with self.mixed():
             inputs, labels = self._formatted(self.inputs[index]), self.labels[index]
             # What a detector trains its second stage on depends on the labels.
-            truth = (labels,) if self.network["loss"] == "detection" else ()
-            loss = self.loss(self.forward(inputs, *truth), labels)
+            more = {"truth": labels} if self.network["loss"] == "detection" else _of_rows(self.lengths, on_host)
+            loss = self.loss(self.forward(inputs, **more), labels)
         if self.accumulation > 1:
             loss = loss / self.accumulation
         (self.scaler.scale(loss) if self.scaler else loss).backward()
@@ -181,9 +199,21 @@ class Trainer:
 
     def outputs(self, inputs, batch_size):
         self.model.eval()
-        for x in self._inputs(inputs).split(batch_size):
+        of_all = self._lengths(inputs)
+        for number, x in enumerate(self._inputs(inputs).split(batch_size)):
+            rows = slice(number * batch_size, number * batch_size + len(x))
             with torch.no_grad(), self.mixed():
-                outputs = self.forward(self._formatted(x))
+                outputs = self.forward(self._formatted(x), **_of_rows(of_all, rows))
             # NumPy has no bfloat16.
             yield outputs.to(self.dtype).cpu().numpy()
         self.model.train()
+
+
+def _on_host(array):
+    """A tensor on the host, which may be one already."""
+    return array if torch.is_tensor(array) else torch.from_numpy(np.array(array))
+
+
+def _of_rows(of_all, rows):
+    """The keyword for the lengths of some examples; none for a network whose layers need none."""
+    return {"on_host": {name: found[rows] for name, found in of_all.items()}} if of_all else {}

@@ -149,18 +149,24 @@ class Recurrent(nn.Module):
         if lengths is None:
             outputs, state = self.rnn(x, start)
             return (outputs if self.gives_sequence else outputs[:, -1]), state
-        # Packed sequences are sorted, longest first; PyTorch 1.0 does not sort by itself.
+        # Packed sequences are sorted, longest first; PyTorch 1.0 does not sort by itself. Lengths and order are on the
+        # host, where packing needs them: reading them from a GPU would wait for it.
         lengths, order = lengths.sort(descending=True)
-        back = order.argsort()
+        order, back = (pinned(part, x.device).to(x.device, non_blocking=True) for part in (order, order.argsort()))
         if start is not None:
             start = _each(start, lambda part: part[:, order])
-        packed = nn.utils.rnn.pack_padded_sequence(x[order], lengths.cpu(), batch_first=True)
+        packed = nn.utils.rnn.pack_padded_sequence(x[order], lengths, batch_first=True)
         outputs, state = self.rnn(packed, start)
         state = _each(state, lambda part: part[:, back])
         if self.gives_sequence:
             padded, _ = nn.utils.rnn.pad_packed_sequence(outputs, batch_first=True, total_length=x.shape[1])
             return padded[back], state
         return (state[0] if isinstance(state, tuple) else state)[0], state
+
+
+def pinned(array, device):
+    """An array on the host in memory that a GPU can copy by itself; the array itself for another device."""
+    return array.pin_memory() if device.type == "cuda" else array
 
 
 def _each(state, change):
@@ -178,7 +184,8 @@ class Graph(nn.Module):
         for name, module in modules.items():
             self.add_module(name, module)
 
-    def forward(self, x, truth=None):
+    def forward(self, x, truth=None, on_host=None):
+        """The last layer's output; ``on_host`` are the lengths of ``dlworker.graph``, for recurrent layers."""
         lengths, states = {}, {}
 
         def call(layer, values):
@@ -187,7 +194,7 @@ class Graph(nn.Module):
                 lengths[name] = (values[0] != layer["padding"]).sum(1)
             if layer["kind"] in ("lstm", "gru"):
                 start = states.get(layer.get("start"))
-                values[0], states[name] = module(values[0], lengths.get(layer.get("lengths")), start)
+                values[0], states[name] = module(values[0], (on_host or {}).get(layer.get("lengths")), start)
                 return values[0]
             if layer["kind"] == "region_proposals":
                 return module(*values, truth)

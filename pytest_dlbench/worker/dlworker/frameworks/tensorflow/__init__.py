@@ -117,6 +117,12 @@ def kind_of(variable):
     return "gpu", details.get("device_name", "")
 
 
+def peak_bytes(variable):
+    """The peak of TensorFlow's allocator on the GPU that holds a variable; None on a processor, where it has none."""
+    is_on_gpu = ":GPU:" in variable.device.upper()
+    return tf.config.experimental.get_memory_info(variable.device)["peak"] if is_on_gpu else None
+
+
 def _operator(layer):
     if layer["kind"] != "attention":
         return layer["kind"]
@@ -162,6 +168,9 @@ class Trainer:
 
     def computes_on(self):
         return kind_of(self.variables[0])
+
+    def peak_device_bytes(self):
+        return peak_bytes(self.variables[0])
 
     def parameters(self):
         shapes = {variable.name.split(":")[0]: tuple(variable.shape) for variable in self.variables}

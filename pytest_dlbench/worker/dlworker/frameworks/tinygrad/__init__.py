@@ -13,7 +13,7 @@ from importlib import metadata  # novm: tinygrad itself requires Python 3.11
 import numpy as np
 from tinygrad import Context, Device, Tensor, TinyJit, dtypes, nn
 from tinygrad.dtype import to_dtype
-from tinygrad.helpers import DEFAULT_FLOAT, DEV, NUM_CPU_THREADS
+from tinygrad.helpers import DEFAULT_FLOAT, DEV, NUM_CPU_THREADS, GlobalCounters
 from tinygrad.runtime.autogen import opencl
 
 from dlworker.frameworks.tinygrad.execution import EXECUTION, set_execution
@@ -122,11 +122,18 @@ def _captured(function):
     return captured
 
 
+def held_bytes():
+    """What tinygrad's buffers hold on the device in use."""
+    return GlobalCounters.mem_used_per_device[Device.DEFAULT]
+
+
 class Trainer:
     """The layers, their optimiser, the examples and the captured step."""
 
     def __init__(self, network, recipe, weights, device, seed):
         _choose(device)
+        # tinygrad counts what its buffers hold, which is read after each step: those of a captured step stay.
+        self.most_bytes = 0
         mixed = MIXED.get(recipe["precision"])
         if mixed == dtypes.bfloat16 and device == "cpu":
             refuse_without_bfloat16()
@@ -161,6 +168,9 @@ class Trainer:
 
     def computes_on(self):
         return _kind_and_name()
+
+    def peak_device_bytes(self):
+        return None if _kind_and_name()[0] == "cpu" else self.most_bytes
 
     def parameters(self):
         return {name: tuple(p.shape[::-1] if t else p.shape) for name, p, t in self._natives()}
@@ -241,7 +251,9 @@ class Trainer:
         return logits_of(self.network["layers"], self.model, inputs).cast(self.precision)
 
     def step(self, number):
-        return self._step(*self.calls[number]).item()
+        loss = self._step(*self.calls[number]).item()
+        self.most_bytes = max(self.most_bytes, held_bytes())
+        return loss
 
     def outputs(self, inputs, batch_size):
         inputs = self._inputs(inputs).realize()

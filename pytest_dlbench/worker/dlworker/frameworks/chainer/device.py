@@ -1,0 +1,68 @@
+"""Where Chainer keeps its arrays: in NumPy on a processor, in CuPy on a GPU."""
+
+import chainer
+import numpy as np
+from chainer.backends import cuda
+
+from dlworker.protocol import RequestError
+
+
+def device_of(device):
+    """Chainer's own device for "cpu", "gpu" or "gpu:N"; raises RequestError if there is no such GPU."""
+    if device == "cpu":
+        return chainer.get_device("@numpy")
+    if not cuda.available:
+        message = "device %r: Chainer finds no GPU without CuPy: %s" % (device, cuda._resolution_error)
+        raise RequestError("unsupported", message)
+    number, count = int(device.partition(":")[2] or 0), _count(device)
+    if number >= count:
+        raise RequestError("unsupported", "device %r: CuPy %s sees %d GPUs" % (device, cuda.cupy.__version__, count))
+    return chainer.get_device("@cupy:%d" % number)
+
+
+def _count(device):
+    try:
+        return cuda.cupy.cuda.runtime.getDeviceCount()
+    except cuda.cupy.cuda.runtime.CUDARuntimeError as error:
+        raise RequestError("unsupported", "device %r: CuPy %s sees no GPU: %s" % (device, cuda.cupy.__version__, error))
+
+
+def name_of(device):
+    """The model of a GPU, as CUDA reports it; empty for a processor."""
+    if not isinstance(device, cuda.GpuDevice):
+        return ""
+    return cuda.cupy.cuda.runtime.getDeviceProperties(device.device.id)["name"].decode()
+
+
+def used_bytes(device):
+    """The memory that Chainer's pool holds on a GPU, None on a processor.
+
+    The pool keeps what it once allocated for later arrays, so this is its peak.
+    """
+    return cuda.memory_pool.total_bytes() if isinstance(device, cuda.GpuDevice) else None
+
+
+def seed_generators(device, seed):
+    """Seed what initialisers and dropout draw from: NumPy's own generator, and CuPy's on a GPU."""
+    np.random.seed(seed)
+    if isinstance(device, cuda.GpuDevice):
+        cuda.cupy.random.seed(seed)
+
+
+def libraries():
+    """The versions of CuPy and of the libraries that it was loaded with; none without it."""
+    if not cuda.available:
+        return {}
+    cupy = cuda.cupy
+    found = {"cupy": cupy.__version__, "cuda": _version(cupy.cuda.runtime.runtimeGetVersion())}
+    driver = cupy.cuda.runtime.driverGetVersion()
+    if driver:  # 0 without one
+        found["cuda-driver"] = _version(driver)
+    if cuda.cudnn_enabled:
+        found["cudnn"] = str(cuda.libcudnn.getVersion())
+    return found
+
+
+def _version(number):
+    """The text of a version such as 12090."""
+    return "%d.%d" % (number // 1000, number % 1000 // 10)
