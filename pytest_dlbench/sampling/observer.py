@@ -1,6 +1,6 @@
 """Everything that is sampled during a run: the process tree, the GPUs, the energy, and users' own samplers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pytest_dlbench.records import Timeline, Usage
@@ -48,6 +48,10 @@ class Observer:
         except CannotRead as error:
             self.absent["energy"] = str(error)
             return []
+
+    def settings(self) -> Mapping[str, str]:
+        """The settings of the GPUs, which may affect the figures; none of a run on processors."""
+        return self._gpu.settings() if self._gpu else {}
 
     def begin(self) -> None:
         """Start a phase."""

@@ -42,6 +42,20 @@ def test_a_case_on_a_gpu_has_its_lease_and_what_the_gpu_reports(session, nvml):
     assert (gpu.uuid, gpu.utilisation) == (run.versions["cuda_visible_devices"], 0.9)
 
 
+def test_a_setting_of_the_gpu_that_changed_is_listed_with_a_regression(session, suite, nvml):
+    nvml.write(A100)
+    usual = ("-m", "gpu", "--dlbench-runs=3", "--dlbench-allow=invalid")
+    first, runs = session(*usual, "--dlbench-save", "--dlbench-reason=first")
+    first.assert_outcomes(passed=1, deselected=1)
+    assert runs[0].versions["GPU power limit"] == "400 W"
+    nvml.write({**A100, "limit": 250_000})
+    conftest = suite.path / "conftest.py"
+    conftest.write_text(conftest.read_text().replace("SGD(0.1,", "SGD(1e-6,"))
+    again, _ = session(*usual)
+    again.assert_outcomes(failed=1, deselected=1)
+    again.stdout.fnmatch_lines(["*GPU power limit 400 W → 250 W*"])
+
+
 def test_a_numbered_gpu_is_used_and_not_part_of_the_case(session, nvml):
     nvml.write(*TWO)
     result, (run,) = session("--dlbench-devices=gpu:1")
