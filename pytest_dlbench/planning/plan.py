@@ -44,6 +44,8 @@ class Outline:
     recipe_steps: int
     refusal: str
     purpose: Purpose = "training"
+    least_seconds: float = 0.0
+    """How long its timed steps have to last; ``steps`` are the least number of them then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +112,7 @@ class RunSettings:
             recipe_steps=outline.recipe_steps,
             purpose=purpose,
             evaluate_after=self._evaluations(outline, steps),
+            least_seconds=0.0 if steps else outline.least_seconds,
             target_accuracy=None if purpose == "inference" else self.target_accuracy,
             allocator=self.allocator,
             wait_seconds=self.wait_seconds,
@@ -156,16 +159,20 @@ class RunSettings:
         cores = self.machine.cores * self._hosts(changes)
         refusal = refusal or workers.refusal(case, cores, framework, asked, purpose)
         refusal = refusal or self._not_spread(framework, changes)
+        steps = 0 if refusal else steps_of(asked, dataset, self.scale, network, purpose)
+        recipe_steps = 0 if refusal else _steps_of_all(asked, dataset, purpose)
+        may_be_longer = device.name != "cpu" and purpose == "training" and steps < recipe_steps
         return Outline(
             case=case,
             framework=framework,
             network=network,
             dataset=dataset,
             recipe=asked,
-            steps=0 if refusal else steps_of(asked, dataset, self.scale, network, purpose),
-            recipe_steps=0 if refusal else _steps_of_all(asked, dataset, purpose),
+            steps=steps,
+            recipe_steps=recipe_steps,
             refusal=refusal,
             purpose=purpose,
+            least_seconds=SCALES[self.scale].least_seconds if may_be_longer else 0.0,
         )
 
     def _hosts(self, of_side: tuple[Change, ...]) -> int:

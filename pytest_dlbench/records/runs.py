@@ -17,6 +17,7 @@ from pytest_dlbench.records.trainings import (
     CurvePoint,
     Evaluation,
     Inference,
+    Length,
     StepCheck,
     Training,
     UpdateCheck,
@@ -103,6 +104,7 @@ class Run:
     in a run under the framework's own profiler. ``workers`` and ``exchange`` are of runs of several data-parallel
     workers; all other figures are those of all workers together. ``host`` is the leased host; empty for the driver's
     own machine. ``search`` is what led to the network that this run trained: a search has one run per seed.
+    ``length`` says how its number of steps was decided, None if it is that of the recipe, the scale or the test.
     """
 
     case: str
@@ -148,6 +150,7 @@ class Run:
     exchange: Exchange | None = None
     host: str = ""
     search: Search | None = None
+    length: Length | None = None
 
     @property
     def has_figures(self) -> bool:

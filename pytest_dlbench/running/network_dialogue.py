@@ -70,25 +70,30 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
             self._infer(spec, inputs["course"]["order"])
         else:
             yield from self._train(spec, inputs["course"])
-            if spec.case.workers > 1:
-                found: messages.Fingerprint = self._ask("fingerprint")
-                self._hooks.weights_known(found.weights)
-            if spec.is_profiled:
-                profiled: messages.Profiled = self._ask("profile", steps=spec.steps)
-                self.measured["operator_seconds"] = profiled.operator_seconds
-                return
-            self._evaluate(spec)
-            # In the first run only: if the steps of one run are wrong, those of all runs are. A run that is evaluated
-            # twice is compared with golden losses, a stronger check.
-            if seed == spec.seed and spec.evaluations == 1:
-                self._check_updates(spec)
-            if self._hooks.is_suspicious and seed == spec.seed:
-                self._check_steps(spec, self._hooks.is_suspicious)
-            if spec.case.workers > 1:
-                self._step_alone(spec)
-            elif spec.is_timed and not self._count():
+            if spec.evaluations and not self._examine(spec, seed):
                 return
         self._ask("close")
+
+    def _examine(self, spec: NetworkSpec, seed: int) -> bool:
+        """Profile, or evaluate and check, what was trained; returns whether the worker is still to be closed."""
+        if spec.case.workers > 1:
+            found: messages.Fingerprint = self._ask("fingerprint")
+            self._hooks.weights_known(found.weights)
+        if spec.is_profiled:
+            profiled: messages.Profiled = self._ask("profile", steps=spec.steps)
+            self.measured["operator_seconds"] = profiled.operator_seconds
+            return False
+        self._evaluate(spec)
+        # In the first run only: if the steps of one run are wrong, those of all runs are. A run that is evaluated
+        # twice is compared with golden losses, a stronger check.
+        if seed == spec.seed and spec.evaluations == 1:
+            self._check_updates(spec)
+        if self._hooks.is_suspicious and seed == spec.seed:
+            self._check_steps(spec, self._hooks.is_suspicious)
+        if spec.case.workers > 1:
+            self._step_alone(spec)
+            return True
+        return not spec.is_timed or self._count()
 
     def _build(self, spec: NetworkSpec, seed: int, weights: str | None) -> None:
         built: messages.Built = self._ask(

@@ -142,6 +142,7 @@ class Attempt:
             survivors=tuple(self._survivors),
             on_battery=self._on_battery,
             target_accuracy=self.spec.target_accuracy,
+            length=self.spec.length,
             compiled=compilation.state(self._code, compilation.files(self._place.caches)),
             **self._dialogue.observed(),
             **self._dialogue.measured,
