@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 from math import isclose, isfinite
 
+from pytest_dlbench.judging.data_sheets import MOST_OF_SHEET
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.model import Recipe
 from pytest_dlbench.records import CallCheck, Run, StepCheck, Training, UpdateCheck, Verdict, VerdictOutcome
@@ -40,6 +41,8 @@ LEARNT = 1e-3
 
 def impossible(run: Run, *, has_convolutions: bool, device: str) -> str:
     """The failed sanity check of a run; empty if all pass."""
+    if reason := _above_sheet(run):
+        return reason
     most = MOST_OF_PEAK * (CONVOLUTION_SAVES if has_convolutions else 1.0)
     if run.flop_utilisation is not None and run.flop_utilisation > most:
         return (
@@ -48,6 +51,20 @@ def impossible(run: Run, *, has_convolutions: bool, device: str) -> str:
         )
     reason = _found(run, device)
     return "" if reason and _is_unclear(run, device) else reason
+
+
+def _above_sheet(run: Run) -> str:
+    """What is wrong if a GPU multiplied faster than it is built to."""
+    speed = run.speed
+    if speed is None or speed.published_flops_per_second is None:
+        return ""
+    if speed.flops_per_second <= MOST_OF_SHEET * speed.published_flops_per_second:
+        return ""
+    return (
+        f"impossible: a large product in {speed.precision} ran at {speed.flops_per_second / 1e12:.1f} TFLOP/s, the data"
+        f" sheet of this GPU has {speed.published_flops_per_second / 1e12:.1f}; steps do not wait for their work, or"
+        " numbers are rounded to TF32 although that is not set"
+    )
 
 
 def unawaited(run: Run, device: str) -> str:

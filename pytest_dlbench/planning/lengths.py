@@ -5,10 +5,11 @@ each other, have the same number in most cases. All runs of a case and both side
 """
 
 from dataclasses import replace
+from math import inf
 from statistics import quantiles
 
 from pytest_dlbench.judging.warm_up import steady_steps
-from pytest_dlbench.planning.plan import evaluations
+from pytest_dlbench.planning.plan import evaluations, most_steps
 from pytest_dlbench.records import Length, Training
 from pytest_dlbench.running.run_spec import NetworkSpec
 
@@ -46,8 +47,13 @@ def alike(spec: NetworkSpec, other: NetworkSpec, decided: NetworkSpec) -> Networ
     return lengthened(spec, round(spec.steps * decided.steps / other.steps), decided.length)
 
 
+def limit(spec: NetworkSpec) -> float:
+    """The number of steps that a case does not exceed."""
+    return most_steps(spec.case.dataset, spec.recipe_steps or inf)
+
+
 def lengthened(spec: NetworkSpec, steps: int, length: Length) -> NetworkSpec:
     """The spec with that many steps, at most those of its recipe, and evaluations between them."""
-    steps = min(steps, spec.recipe_steps or steps)
+    steps = int(min(steps, limit(spec)))
     between = evaluations(spec.recipe, spec.data.dataset, spec.case.scale, steps)
     return replace(spec, steps=steps, evaluate_after=between, least_seconds=0.0, length=length)

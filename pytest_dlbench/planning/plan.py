@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from math import inf
 
-from pytest_dlbench.data import Dataset, Prepared, SyntheticData, synthetic
+from pytest_dlbench.data import ANY_SHAPE, Dataset, Prepared, SyntheticData, synthetic
 from pytest_dlbench.data.cache import prepared_root
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import Device, Framework, execution
@@ -161,7 +161,7 @@ class RunSettings:
         refusal = refusal or self._not_spread(framework, changes)
         steps = 0 if refusal else steps_of(asked, dataset, self.scale, network, purpose)
         recipe_steps = 0 if refusal else _steps_of_all(asked, dataset, purpose)
-        may_be_longer = device.name != "cpu" and purpose == "training" and steps < recipe_steps
+        may_be_longer = device.name != "cpu" and purpose == "training" and steps < most_steps(data.name, recipe_steps)
         return Outline(
             case=case,
             framework=framework,
@@ -172,7 +172,7 @@ class RunSettings:
             recipe_steps=recipe_steps,
             refusal=refusal,
             purpose=purpose,
-            least_seconds=SCALES[self.scale].least_seconds if may_be_longer else 0.0,
+            least_seconds=SCALES[self.scale].least_seconds if may_be_longer and not refusal else 0.0,
         )
 
     def _hosts(self, of_side: tuple[Change, ...]) -> int:
@@ -363,6 +363,11 @@ def require_fit(recipe: Recipe, dataset: Dataset) -> None:
         )
     if recipe.input != "pipeline":
         raise ModelError("crop_padding and flips need input=pipeline, whose thread crops and flips each batch")
+
+
+def most_steps(dataset: str, recipe_steps: float) -> float:
+    """How many steps a case may train: the recipe's, but any number on data that no accuracy is known for."""
+    return inf if dataset == ANY_SHAPE.name else recipe_steps
 
 
 def steps_of(recipe: Recipe, dataset: Dataset, scale: str, network: Network, purpose: Purpose = "training") -> int:

@@ -28,16 +28,20 @@ from pytest_dlbench.records.usages import Timeline, Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineSpeed:
-    """The speed of this machine in a fresh process with NumPy alone: the best of a few repetitions.
+    """The speed of this machine in a fresh process: the best of a few repetitions.
 
-    ``launch_seconds`` is the time of the smallest operation; None in files older than this field.
+    Of processors it is NumPy's. ``launch_seconds`` is the time of the smallest operation; None in files older than this
+    field. Of a GPU it is that of a large product in the framework of the run, with its precision and settings, and only
+    ``flops_per_second`` is measured; ``published_flops_per_second`` is that of its data sheet, None for processors and
+    for GPUs that are not in the table.
     """
 
     threads: int
     precision: str
     flops_per_second: float
-    copied_bytes_per_second: float
+    copied_bytes_per_second: float | None = None
     launch_seconds: float | None = None
+    published_flops_per_second: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

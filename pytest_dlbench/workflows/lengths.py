@@ -42,7 +42,7 @@ def decided_pair(session: Session, baseline: RunSpec, candidate: RunSpec) -> tup
 def _known(session: Session, spec: NetworkSpec) -> Iterator[NetworkSpec]:
     """With the number of steps of the case's baseline, then of its newest run in a journal."""
     for source, context in _contexts(session, spec):
-        if context and spec.steps <= context.steps <= (spec.recipe_steps or context.steps):
+        if context and spec.steps <= context.steps <= lengths.limit(spec):
             yield lengths.lengthened(spec, context.steps, Length(least_seconds=spec.least_seconds, source=source))
 
 

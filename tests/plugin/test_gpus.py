@@ -40,6 +40,8 @@ def test_a_case_on_a_gpu_has_its_lease_and_what_the_gpu_reports(session, nvml):
     (gpu,) = run.usage["train"].gpus
     assert sum(run.training.chunks) == len(run.training.step_seconds)
     assert (gpu.uuid, gpu.utilisation) == (run.versions["cuda_visible_devices"], 0.9)
+    assert run.speed.published_flops_per_second == 19.5e12
+    assert 0 < run.flop_utilisation < 1
 
 
 def test_all_runs_of_a_case_train_the_steps_that_a_probe_decided_and_later_sessions_keep_them(session, nvml):

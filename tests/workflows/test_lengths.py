@@ -14,7 +14,7 @@ from tests.running.specs import spec
 def planned(tmp_path):
     """A spec of 8 steps on a GPU, of a recipe with 1,000, whose timed steps have to last a second."""
     usual = spec("numpy_softmax", tmp_path)
-    case = replace(usual.case, device="gpu")
+    case = replace(usual.case, device="gpu", dataset="digits")
     return replace(usual, case=case, recipe_steps=1000, least_seconds=1.0)
 
 
@@ -27,6 +27,11 @@ def test_steps_are_doubled_until_they_last_and_end_with_the_recipe(planned, step
     found = probed(planned, step)
     assert (found.steps, found.least_seconds) == (steps, 0.0)
     assert found.length == Length(least_seconds=1.0, source="probe", probed_steps=40, step_seconds=pytest.approx(step))
+
+
+def test_synthetic_data_are_trained_for_longer_than_their_recipe(planned):
+    synthetic = replace(planned, case=replace(planned.case, dataset="synthetic"))
+    assert probed(synthetic, 0.0001).steps == 16384
 
 
 def test_a_disturbed_probe_does_not_shorten_runs(planned):
