@@ -66,7 +66,7 @@ class Estimator:
             return Estimate(seconds=seconds, is_measured=True)
         samples = outline.steps * outline.recipe.batch_size if is_exact else 0
         case = outline.case
-        rate = THREAD_RATE * case.threads * case.workers if case.device == "cpu" else GPU_RATE
+        rate = THREAD_RATE * case.threads * case.workers if case.device != "gpu" else GPU_RATE
         work = PASSES[outline.purpose] * self.size(outline.network).multiply_adds * samples
         least = outline.least_seconds if is_exact else 0.0
         return Estimate(seconds=START_SECONDS + max(work / rate, least), is_measured=False)

@@ -153,7 +153,7 @@ class RunSettings:
             raise ModelError(f"{reason}; model.for_input({dataset.shape}) makes a model for it")
         network = infer(model)
         asked, refusal = self._changed(recipe or model.recipe, dataset, framework, changes)
-        case = self._case(label, framework, (model.name, data.name, device.name), changes)
+        case = self._case(label, framework, (model.name, data.name), device, changes)
         refusal = refusal or execution.refusal(framework, device.name, asked.execution)
         refusal = refusal or unsupported(framework, network, asked) or _unchanged(framework)
         cores = self.machine.cores * self._hosts(changes)
@@ -205,13 +205,16 @@ class RunSettings:
             return recipe, str(error)
         return recipe, ""
 
-    def _case(self, label: str, framework: Framework, cell: tuple[str, str, str], of_side: tuple[Change, ...]) -> Case:
+    def _case(
+        self, label: str, framework: Framework, cell: tuple[str, str], device: Device, of_side: tuple[Change, ...]
+    ) -> Case:
         # Settings always are in its name, even if they equal the recipe's: it must keep its meaning when the recipe is
         # edited. Those of a side are in its framework's name.
-        model, dataset, device = cell
+        model, dataset = cell
         replaced = {change.name for change in of_side}
         settings = tuple(change.id for change in self.changes if change.name not in replaced)
-        name = "-".join((label, framework.name, *cell, self.scale, *settings, *self.processors_id))
+        parts = (label, framework.name, model, dataset, device.in_id, self.scale, *settings, *self.processors_id)
+        name = "-".join(parts)
         if not re.fullmatch(r"[\w.+=@-]+", name) or name.startswith("."):
             raise ModelError(f"case {name!r} names a file: use letters, digits and . _ + = @ - in names and labels")
         return Case(
@@ -219,7 +222,7 @@ class RunSettings:
             framework=framework.name,
             model=model,
             dataset=dataset,
-            device=device,
+            device=device.name,
             scale=self.scale,
             threads=self.threads,
             settings={change.name: change.value for change in (*self.changes, *of_side)},

@@ -45,7 +45,7 @@ class RunSpec(ABC):
     is_timed: bool = True
     """Whether its times are measured. Untimed runs may run concurrently with each other."""
     cores: frozenset[int] = frozenset()
-    """The cores that a worker on the CPU may use; chosen by its number of threads if empty."""
+    """The cores that a worker may use. If empty, they are chosen by its number of threads, and all are on a GPU."""
     sample_period_seconds: float = SAMPLE_PERIOD_SECONDS
     """The time between two samples of the worker's processes."""
     purpose: Purpose = "training"

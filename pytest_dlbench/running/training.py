@@ -175,7 +175,7 @@ def _started(spec: RunSpec, place: Place, environment: Mapping[str, str], folder
         for rank, cores in enumerate(of_each):
             own = folder / f"worker{rank + 1}" if len(of_each) > 1 else folder
             own.mkdir(exist_ok=True)
-            with pinning.pinned(cores if case.device == "cpu" else frozenset()):
+            with pinning.pinned(cores if case.device != "gpu" else spec.cores):
                 started = Worker(launch.command(place.python, module), environment, own)
             workers.append(blocks.enter_context(started))
         yield Group(workers)

@@ -139,6 +139,17 @@ class NvmlGpu:
         return found
 
     @property
+    def bus(self) -> str:
+        """Its address on the PCI bus as the kernel writes it, such as 0000:07:00.0; empty if it is not reported."""
+        found = self._ask("PCI address", self._nvml.nvmlDeviceGetPciInfo)
+        if found is None:
+            return ""
+        address = found.busId.decode() if isinstance(found.busId, bytes) else str(found.busId)
+        # NVML's domains have eight digits, the kernel's four.
+        domain, _, rest = address.lower().partition(":")
+        return f"{domain[-4:]}:{rest}"
+
+    @property
     def driver(self) -> str:
         """The version of NVIDIA's driver."""
         return str(self._nvml.nvmlSystemGetDriverVersion())

@@ -31,7 +31,7 @@ class Observer:
     ) -> None:
         self.absent = unavailable(pids[0])
         self._tree = ProcessTree(*pids, origin=origin)
-        self._gpu = None if device == "cpu" else self._opened(gpus)
+        self._gpu = self._opened(gpus) if device == "gpu" else None
         traffic = [Loopback()] if len(pids) > 1 else []
         self._samplers: list[Sampler] = [*self._energy(), *traffic, *(one(pids[0]) for one in make)]
 
