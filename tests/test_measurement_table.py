@@ -20,6 +20,7 @@ RECORDS = (
     "CurvePoint",
     "StepCheck",
     "UpdateCheck",
+    "Length",
     "MachineSpeed",
     "StepWork",
     "Timeline",

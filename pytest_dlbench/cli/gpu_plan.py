@@ -12,13 +12,14 @@ from pytest_dlbench.planning.matrix import SCALES
 from pytest_dlbench.planning.registry import ALL, KNOWN
 
 if TYPE_CHECKING:
-    from pytest_dlbench.planning.gpu_plan import Card, Planned
+    from pytest_dlbench.judging.data_sheets import Card
+    from pytest_dlbench.planning.gpu_plan import Planned
 
 WHERE = "dlbench gpu-plan"
 SEED, TIMEOUT_SECONDS = 1, 600.0
 MORE = """
-A dry run for one model of GPU, by its data sheet: which cases would run, in which environment, how much memory and time
-they need at least, and why the others would not. Nothing is installed and no GPU is needed.
+A dry run for one model of GPU, by its data sheet: which cases would run, in which environment, how much memory they
+need at least, how long a run should take, and why the others would not. Nothing is installed and no GPU is needed.
 
 examples:
   dlbench gpu-plan H100
@@ -42,7 +43,8 @@ def declare(commands: Commands) -> None:
 
 def _plan(asked: argparse.Namespace) -> int:
     # Late: what plans runs is slow to load.
-    from pytest_dlbench.planning.gpu_plan import CARDS, planned  # noqa: PLC0415
+    from pytest_dlbench.judging.data_sheets import CARDS  # noqa: PLC0415
+    from pytest_dlbench.planning.gpu_plan import planned  # noqa: PLC0415
     from pytest_dlbench.planning.plan import RunSettings  # noqa: PLC0415
     from pytest_dlbench.sampling.machine import this_machine  # noqa: PLC0415
 
@@ -63,12 +65,12 @@ def _values(axis: str, text: str) -> Any:
 
 
 def _lines(card: "Card", cases: "Sequence[Planned]") -> Iterator[str]:
-    yield f"{card.name}: {card.memory_gib} GiB, driver {card.driver} assumed; memory and time of a run are lower bounds"
-    runs = [case for case in cases if not case.reason]
+    yield f"{card.name}: {card.memory_gib} GiB, driver {card.driver} assumed; steps and memory of a run are minima"
+    memory, runs = card.memory_gib * 1024, [case for case in cases if not case.reason]
     for case in runs:
         yield (
             f"{case.framework}-{case.model}: {case.environment}, {case.steps:,} steps,"
-            f" {case.least_bytes / 2**20:,.0f} MiB, {case.least_seconds:.1f} s"
+            f" {case.least_bytes / 2**20:,.0f} of {memory:,} MiB, {case.expected_seconds:.1f} s"
         )
     reasons: dict[tuple[str, str], list[str]] = {}
     for case in cases:

@@ -10,6 +10,9 @@ GPU_FILES = (Path("/dev/nvidiactl"), Path("/dev/kfd"))
 # GPUs of other vendors, and those of Windows: some frameworks compute on them, but not enough do by default.
 OTHER_FILES = ("dri/renderD*", "dxg")
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+# The code for GPUs, on the processor: it shows that the code works, and no figure of a GPU.
+OPENCL = "opencl:cpu"
+OPENCL_DRIVERS = Path("/etc/OpenCL/vendors")
 
 
 def visible_gpus(variables: Mapping[str, str] = os.environ) -> tuple[str, ...] | None:
@@ -42,27 +45,38 @@ class Device:
     @property
     def marks(self) -> tuple[str, ...]:
         """The pytest marks of this device's cells."""
-        return (self.name,)
+        return (self.name.partition(":")[0],)
+
+    @property
+    def in_id(self) -> str:
+        """Its name in ids of cases, which name files."""
+        return self.name.replace(":", "-")
 
     @property
     def is_available(self) -> bool:
         """Whether this session may use such a device; decided without querying or loading a driver."""
+        if self.name == OPENCL:
+            return any(OPENCL_DRIVERS.glob("*.icd"))
         return self.name == "cpu" or (not self.is_hidden and any(file.exists() for file in GPU_FILES))
 
     @property
     def may_exist(self) -> bool:
         """Whether a framework might find such a device, of any vendor, if somebody asks for it."""
+        if self.name == OPENCL:
+            return self.is_available
         others = (found for pattern in OTHER_FILES for found in Path("/dev").glob(pattern))
         return self.is_available or (not self.is_hidden and any(others))
 
     @property
     def is_hidden(self) -> bool:
         """Whether CUDA_VISIBLE_DEVICES hides all such devices from this session."""
-        return self.name != "cpu" and visible_gpus() == ()
+        return self.name == "gpu" and visible_gpus() == ()
 
 
 def numbered(name: str) -> Device | None:
-    """The device of a name with numbers, such as ``gpu:0`` or ``gpu:0,1``; None for another name."""
+    """The device of a name with a colon, such as ``gpu:0``, ``gpu:0,1`` or ``opencl:cpu``; None for another name."""
+    if name == OPENCL:
+        return Device(name=name)
     device, _, numbers = name.partition(":")
     found = numbers.split(",")
     if device != "gpu" or not all(number.isdecimal() for number in found):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pytest_dlbench.environments.devices import OPENCL
 from pytest_dlbench.environments.environment import Environment
 from pytest_dlbench.environments.programs import Program
 from pytest_dlbench.errors import OptionError
@@ -96,6 +97,8 @@ class Framework:
     """Environment variables that a side of a comparison names, which take precedence."""
     base: "Framework | None" = None
     """Of which it is a side of a comparison, if that names more than the framework."""
+    has_opencl: bool = False
+    """Whether its code for GPUs also runs on OpenCL."""
     unsupported: str = ""
 
     @property
@@ -117,6 +120,8 @@ class Framework:
 
     def on(self, device: str) -> "Framework":
         """The framework with what it needs on a device; the environment that somebody named is used on any."""
+        if device == OPENCL and self.has_opencl:
+            return replace(self, variables=(*self.variables, (PROCESSOR_AS_GPU, "1")))
         if device == "cpu" or self.is_explicit or self.takes_processor_as_gpu or not self.gpu_needs:
             return self
         return replace(self, needs=self.gpu_needs, environments=self.gpu_environments)

@@ -115,6 +115,7 @@ _CURRENT = (
         environments=(declared.TINYGRAD,),
         gpu_needs=("tinygrad>=0.14", "nvidia-cuda-nvrtc"),
         gpu_environments=(declared.TINYGRAD_CUDA,),
+        has_opencl=True,
     ),
     Framework(
         name="mlx",

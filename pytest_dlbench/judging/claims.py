@@ -360,7 +360,7 @@ def needs_gpu(rule: Rule) -> bool:
 
 
 def _device(one: Observed) -> str:
-    return "cpu" if one.case.device == "cpu" else "gpu"
+    return one.case.device
 
 
 def _is_of(metric: Metric, one: Observed) -> bool:

@@ -5,10 +5,12 @@ from dataclasses import replace
 from itertools import pairwise
 from math import isclose, isfinite
 
+from pytest_dlbench.judging.data_sheets import MOST_OF_SHEET
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.model import Recipe
 from pytest_dlbench.records import CallCheck, Run, StepCheck, Training, UpdateCheck, Verdict, VerdictOutcome
 from pytest_dlbench.records.problems import (
+    AboveDataSheet,
     EvaluationVaries,
     LossBelowBound,
     LossesRepeat,
@@ -51,13 +53,27 @@ LEAST_LOSSES = 3
 LEARNT = 1e-3
 
 
-def impossible(run: Run, *, has_convolutions: bool, device: str) -> TooFast | OfSteps | None:
+def impossible(run: Run, *, has_convolutions: bool, device: str) -> AboveDataSheet | TooFast | OfSteps | None:
     """The failed sanity check of a run; None if all pass."""
+    if problem := _above_sheet(run):
+        return problem
     most = MOST_OF_PEAK * (CONVOLUTION_SAVES if has_convolutions else 1.0)
     if run.flop_utilisation is not None and run.flop_utilisation > most:
         return TooFast(share=run.flop_utilisation, limit=most)
-    problem = _found(run, device)
-    return None if problem and _is_unclear(run, device) else problem
+    found = _found(run, device)
+    return None if found and _is_unclear(run, device) else found
+
+
+def _above_sheet(run: Run) -> AboveDataSheet | None:
+    """What is wrong if a GPU multiplied faster than it is built to."""
+    speed = run.speed
+    if speed is None or speed.published_flops_per_second is None:
+        return None
+    if speed.flops_per_second <= MOST_OF_SHEET * speed.published_flops_per_second:
+        return None
+    return AboveDataSheet(
+        precision=speed.precision, measured=speed.flops_per_second, published=speed.published_flops_per_second
+    )
 
 
 def unawaited(run: Run, device: str) -> NotAwaited | None:

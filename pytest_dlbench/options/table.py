@@ -157,7 +157,8 @@ OPTIONS = (
         parse=devices,
         default="",
         metavar="NAMES",
-        help="Train only on these devices: cpu, gpu, or some of the GPUs by number, such as gpu:0 or gpu:0,1.",
+        help="Train only on these devices: cpu, gpu, or some of the GPUs by number, such as gpu:0 or gpu:0,1;"
+        " opencl:cpu runs tinygrad's code for GPUs on the processor, to test it.",
     ),
     Option(
         name="build",

@@ -66,9 +66,10 @@ class Estimator:
             return Estimate(seconds=seconds, is_measured=True)
         samples = outline.steps * outline.recipe.batch_size if is_exact else 0
         case = outline.case
-        rate = THREAD_RATE * case.threads * case.workers if case.device == "cpu" else GPU_RATE
+        rate = THREAD_RATE * case.threads * case.workers if case.device != "gpu" else GPU_RATE
         work = PASSES[outline.purpose] * self.size(outline.network).multiply_adds * samples
-        return Estimate(seconds=START_SECONDS + work / rate, is_measured=False)
+        least = outline.least_seconds if is_exact else 0.0
+        return Estimate(seconds=START_SECONDS + max(work / rate, least), is_measured=False)
 
     def _measured(self, outline: Outline, is_exact: bool) -> float | None:
         for session in self._past:
@@ -80,8 +81,9 @@ class Estimator:
     def _is_same(self, context: Context, outline: Outline, is_exact: bool) -> bool:
         if context.machine.name != self._machine.name:
             return False
-        now = (outline.steps, outline.recipe.batch_size, self.size(outline.network).digest)
-        return not is_exact or (context.steps, context.batch_size, context.network_digest) == now
+        now = (outline.recipe.batch_size, self.size(outline.network).digest)
+        are_as_long = context.steps == outline.steps or (outline.least_seconds and context.steps > outline.steps)
+        return not is_exact or bool(are_as_long and (context.batch_size, context.network_digest) == now)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

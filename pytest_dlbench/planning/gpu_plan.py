@@ -1,67 +1,22 @@
 """What would run on another GPU than this machine has: where, and in how much memory and time at least."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
 
 from pytest_dlbench.data import ANY_SHAPE
 from pytest_dlbench.environments import DEVICES, Framework
 from pytest_dlbench.errors import ModelError
+from pytest_dlbench.judging.data_sheets import Card
 from pytest_dlbench.judging.utilisation import step_work
 from pytest_dlbench.model import Model, Network, Recipe
 from pytest_dlbench.model.traffic import NUMBER_BYTES, TOKEN_BYTES
 from pytest_dlbench.planning.estimate import START_SECONDS
-from pytest_dlbench.planning.plan import Outline, RunSettings
+from pytest_dlbench.planning.plan import Outline, RunSettings, most_steps
 
 GIB = 2**30
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
-    """A model of GPU by its data sheet: memory, float32 arithmetic outside of tensor cores, and memory bandwidth.
-
-    ``driver`` is the version that is assumed: the newest branch for GPUs that later ones do not support.
-    """
-
-    name: str
-    capability: tuple[int, int]
-    memory_gib: int
-    flops_per_second: float
-    bytes_per_second: float
-    driver: str = "580.65.06"
-
-
-# By NVIDIA's data sheets: of SXM modules where there are PCIe versions, too, except P100; without sparsity.
-_SHEETS = (
-    # One of the two GPUs of the board. Driver 470 is the last for Kepler.
-    ("K80", (3, 7), 12, 4.4, 240, "470.256.02"),
-    ("P4", (6, 1), 8, 5.5, 192),
-    ("P100", (6, 0), 16, 9.3, 732),
-    ("V100", (7, 0), 16, 15.7, 900),
-    ("T4", (7, 5), 16, 8.1, 320),
-    ("RTX-2080-Ti", (7, 5), 11, 13.4, 616),
-    ("A100-40GB", (8, 0), 40, 19.5, 1555),
-    ("A100-80GB", (8, 0), 80, 19.5, 2039),
-    ("A10", (8, 6), 24, 31.2, 600),
-    ("RTX-3090", (8, 6), 24, 35.6, 936),
-    ("L4", (8, 9), 24, 30.3, 300),
-    ("RTX-4090", (8, 9), 24, 82.6, 1008),
-    ("L40S", (8, 9), 48, 91.6, 864),
-    ("H100", (9, 0), 80, 67.0, 3350),
-    ("H200", (9, 0), 141, 67.0, 4800),
-    ("B200", (10, 0), 180, 75.0, 8000),
-)
-CARDS: Mapping[str, Card] = {
-    name: Card(
-        name=name,
-        capability=capability,
-        memory_gib=memory,
-        flops_per_second=teraflops * 1e12,
-        bytes_per_second=gigabytes * 1e9,
-        **({"driver": driver[0]} if driver else {}),
-    )
-    for name, capability, memory, teraflops, gigabytes, *driver in _SHEETS
-}
+# What a framework takes to launch the kernels of the smallest step.
+LEAST_STEP_SECONDS = 2e-4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +24,8 @@ class Planned:
     """A case on a GPU. ``reason`` says why it would not run, and is empty if it would.
 
     ``least_bytes`` is what weights, their gradients, optimiser slots, the data set and the outputs that a backward pass
-    needs take together; ``least_seconds`` is one run at the GPU's peak. Both are bounds: no run needs less.
+    needs take together: no run needs less. ``steps`` are the minimum, ``expected_seconds`` one run: its start, and
+    steps at the GPU's peak for as long as the scale wants them to last.
     """
 
     framework: str
@@ -77,7 +33,7 @@ class Planned:
     environment: str = ""
     steps: int = 0
     least_bytes: int = 0
-    least_seconds: float = 0.0
+    expected_seconds: float = 0.0
     reason: str = ""
 
 
@@ -115,17 +71,24 @@ def _case(case: Planned, card: Card, framework: Framework, model: Model, setting
     reason = outline.refusal
     if not reason and least > card.memory_gib * GIB:
         reason = f"needs at least {least / GIB:.1f} GiB, the GPU has {card.memory_gib}"
-    work = step_work(outline.network, outline.recipe)
-    step = max(work.flops / card.flops_per_second, work.least_bytes / card.bytes_per_second)
     return Planned(
         framework=case.framework,
         model=case.model,
         environment=case.environment,
         steps=outline.steps,
         least_bytes=least,
-        least_seconds=START_SECONDS + outline.steps * step,
+        expected_seconds=START_SECONDS + trained_seconds(outline, card),
         reason=reason,
     )
+
+
+def trained_seconds(outline: Outline, card: Card) -> float:
+    """Steps at the GPU's peak: those of the scale, or as many of the recipe's as last long enough."""
+    recipe, work = outline.recipe, step_work(outline.network, outline.recipe)
+    peak = card.peak(recipe.precision, recipe.execution)
+    step = max(work.flops / peak, work.least_bytes / card.bytes_per_second)
+    longest = most_steps(outline.case.dataset, outline.recipe_steps) * max(step, LEAST_STEP_SECONDS)
+    return max(outline.steps * step, min(outline.least_seconds, longest))
 
 
 def least_bytes(outline: Outline) -> int:

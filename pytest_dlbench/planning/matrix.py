@@ -15,18 +15,23 @@ AXES = ("framework", "model", "dataset", "device")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """How much one run trains at most: a number of examples, and of multiply-adds in their forward passes."""
+    """How much one run trains at most: a number of examples, and of multiply-adds in their forward passes.
+
+    On GPUs that is the least, and runs are longer until their timed steps last ``least_seconds``.
+    """
 
     examples: float
     multiply_adds: float
+    least_seconds: float
 
 
-# A quick run takes seconds on two CPU cores: the second limit is for networks that are too large for the first.
+# A quick run takes seconds on two CPU cores: the second limit is for networks that are too large for the first. A GPU
+# would need milliseconds for it, in which no clock, sensor or neighbour can be judged.
 # The only limit of full is the recipe's own length.
 SCALES: Mapping[str, Scale] = {
-    "smoke": Scale(examples=640, multiply_adds=4e10),
-    "quick": Scale(examples=2880, multiply_adds=1.6e11),
-    "full": Scale(examples=inf, multiply_adds=inf),
+    "smoke": Scale(examples=640, multiply_adds=4e10, least_seconds=1.0),
+    "quick": Scale(examples=2880, multiply_adds=1.6e11, least_seconds=5.0),
+    "full": Scale(examples=inf, multiply_adds=inf, least_seconds=0.0),
 }
 
 

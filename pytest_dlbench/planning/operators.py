@@ -88,7 +88,7 @@ def _refusal(framework: Framework, operator: Operator, known: frozenset[str], wo
 
 
 def _case(settings: RunSettings, operator: Operator, framework: Framework, device: Device, label: str) -> Case:
-    parts = (label, framework.name, operator.name, device.name, settings.scale, *settings.processors_id)
+    parts = (label, framework.name, operator.name, device.in_id, settings.scale, *settings.processors_id)
     return Case(
         id="-".join(parts),
         framework=framework.name,

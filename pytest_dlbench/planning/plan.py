@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from math import inf
 
-from pytest_dlbench.data import Dataset, Prepared, SyntheticData, synthetic
+from pytest_dlbench.data import ANY_SHAPE, Dataset, Prepared, SyntheticData, synthetic
 from pytest_dlbench.data.cache import prepared_root
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import Device, Framework, execution
@@ -44,6 +44,8 @@ class Outline:
     recipe_steps: int
     refusal: str
     purpose: Purpose = "training"
+    least_seconds: float = 0.0
+    """How long its timed steps have to last; ``steps`` are the least number of them then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +111,7 @@ class RunSettings:
             recipe_steps=outline.recipe_steps,
             purpose=purpose,
             evaluate_after=self._evaluations(outline, steps),
+            least_seconds=0.0 if steps else outline.least_seconds,
             target_accuracy=None if purpose == "inference" else self.target_accuracy,
             allocator=self.allocator,
             wait_seconds=self.wait_seconds,
@@ -149,22 +152,26 @@ class RunSettings:
             raise ModelError(f"{reason}; model.for_input({dataset.shape}) makes a model for it")
         network = infer(model)
         asked, refusal = self._changed(recipe or model.recipe, dataset, framework, changes)
-        case = self._case(label, framework, (model.name, data.name, device.name), changes)
+        case = self._case(label, framework, (model.name, data.name), device, changes)
         refusal = refusal or execution.refusal(framework, device.name, asked.execution)
         refusal = refusal or unsupported(framework, network, asked) or _unchanged(framework)
         cores = self.machine.cores * self._hosts(changes)
         refusal = refusal or workers.refusal(case, cores, framework, asked, purpose)
         refusal = refusal or self._not_spread(framework, changes)
+        steps = 0 if refusal else steps_of(asked, dataset, self.scale, network, purpose)
+        recipe_steps = 0 if refusal else _steps_of_all(asked, dataset, purpose)
+        may_be_longer = device.name != "cpu" and purpose == "training" and steps < most_steps(data.name, recipe_steps)
         return Outline(
             case=case,
             framework=framework,
             network=network,
             dataset=dataset,
             recipe=asked,
-            steps=0 if refusal else steps_of(asked, dataset, self.scale, network, purpose),
-            recipe_steps=0 if refusal else _steps_of_all(asked, dataset, purpose),
+            steps=steps,
+            recipe_steps=recipe_steps,
             refusal=refusal,
             purpose=purpose,
+            least_seconds=SCALES[self.scale].least_seconds if may_be_longer and not refusal else 0.0,
         )
 
     def _hosts(self, of_side: tuple[Change, ...]) -> int:
@@ -197,13 +204,16 @@ class RunSettings:
             return recipe, str(error)
         return recipe, ""
 
-    def _case(self, label: str, framework: Framework, cell: tuple[str, str, str], of_side: tuple[Change, ...]) -> Case:
+    def _case(
+        self, label: str, framework: Framework, cell: tuple[str, str], device: Device, of_side: tuple[Change, ...]
+    ) -> Case:
         # Settings always are in its name, even if they equal the recipe's: it must keep its meaning when the recipe is
         # edited. Those of a side are in its framework's name.
-        model, dataset, device = cell
+        model, dataset = cell
         replaced = {change.name for change in of_side}
         settings = tuple(change.id for change in self.changes if change.name not in replaced)
-        name = "-".join((label, framework.name, *cell, self.scale, *settings, *self.processors_id))
+        parts = (label, framework.name, model, dataset, device.in_id, self.scale, *settings, *self.processors_id)
+        name = "-".join(parts)
         if not re.fullmatch(r"[\w.+=@-]+", name) or name.startswith("."):
             raise ModelError(f"case {name!r} names a file: use letters, digits and . _ + = @ - in names and labels")
         return Case(
@@ -211,7 +221,7 @@ class RunSettings:
             framework=framework.name,
             model=model,
             dataset=dataset,
-            device=device,
+            device=device.name,
             scale=self.scale,
             threads=self.threads,
             settings={change.name: change.value for change in (*self.changes, *of_side)},
@@ -355,6 +365,11 @@ def require_fit(recipe: Recipe, dataset: Dataset) -> None:
         )
     if recipe.input != "pipeline":
         raise ModelError("crop_padding and flips need input=pipeline, whose thread crops and flips each batch")
+
+
+def most_steps(dataset: str, recipe_steps: float) -> float:
+    """How many steps a case may train: the recipe's, but any number on data that no accuracy is known for."""
+    return inf if dataset == ANY_SHAPE.name else recipe_steps
 
 
 def steps_of(recipe: Recipe, dataset: Dataset, scale: str, network: Network, purpose: Purpose = "training") -> int:

@@ -40,6 +40,7 @@ FIXED_MARKS = {
     "equivalence": "checks that frameworks train the same network",
     "cpu": "runs on the CPU",
     "gpu": "runs on a GPU",
+    "opencl": "runs code for GPUs on the processor, with --dlbench-devices=opencl:cpu",
     "multi_device": "runs on several devices at once",
     "cnn": "a convolutional network",
     "fcn": "a fully connected network",

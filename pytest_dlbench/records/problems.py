@@ -197,6 +197,14 @@ class TooFast(Tagged, frozen=True, kw_only=True):
     limit: float
 
 
+class AboveDataSheet(Tagged, frozen=True, kw_only=True):
+    """A large product on a GPU ran at ``measured`` operations per second, its data sheet has ``published``."""
+
+    precision: str
+    measured: float
+    published: float
+
+
 class LossBelowBound(Tagged, frozen=True, kw_only=True):
     """A step reported a loss that its function cannot have."""
 
@@ -324,6 +332,7 @@ Cause = (
     | CallsMissing
     | NoNumberOfSamples
     | TooFast
+    | AboveDataSheet
     | LossBelowBound
     | LossesRepeat
     | StepsChangeNothing

@@ -18,6 +18,7 @@ from pytest_dlbench.records.trainings import (
     CurvePoint,
     Evaluation,
     Inference,
+    Length,
     StepCheck,
     Training,
     UpdateCheck,
@@ -28,16 +29,20 @@ from pytest_dlbench.records.usages import Timeline, Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineSpeed:
-    """The speed of this machine in a fresh process with NumPy alone: the best of a few repetitions.
+    """The speed of this machine in a fresh process: the best of a few repetitions.
 
-    ``launch_seconds`` is the time of the smallest operation; None in files older than this field.
+    Of processors it is NumPy's. ``launch_seconds`` is the time of the smallest operation; None in files older than this
+    field. Of a GPU it is that of a large product in the framework of the run, with its precision and settings, and only
+    ``flops_per_second`` is measured; ``published_flops_per_second`` is that of its data sheet, None for processors and
+    for GPUs that are not in the table.
     """
 
     threads: int
     precision: str
     flops_per_second: float
-    copied_bytes_per_second: float
+    copied_bytes_per_second: float | None = None
     launch_seconds: float | None = None
+    published_flops_per_second: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +111,7 @@ class Run:
     in a run under the framework's own profiler. ``workers`` and ``exchange`` are of runs of several data-parallel
     workers; all other figures are those of all workers together. ``host`` is the leased host; empty for the driver's
     own machine. ``search`` is what led to the network that this run trained: a search has one run per seed.
+    ``length`` says how its number of steps was decided, None if it is that of the recipe, the scale or the test.
     """
 
     case: str
@@ -152,6 +158,7 @@ class Run:
     exchange: Exchange | None = None
     host: str = ""
     search: Search | None = None
+    length: Length | None = None
 
     @property
     def has_figures(self) -> bool:

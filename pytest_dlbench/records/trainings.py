@@ -50,6 +50,20 @@ class Training:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Length:
+    """Where the number of steps is from, with which the timed steps of a case last at least ``least_seconds``.
+
+    That of a "baseline" or a "journal" is the one of earlier runs of the case, which would not be comparable otherwise.
+    Without any, a "probe" trained ``probed_steps`` steps before the first run, and ``step_seconds`` are those of one.
+    """
+
+    least_seconds: float
+    source: Literal["baseline", "journal", "probe"]
+    probed_steps: int | None = None
+    step_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WarmUp:
     """The number of warm-up steps, which are in no step time, and whether the other steps are steady.
 

@@ -154,7 +154,8 @@ def _other_device(problem: of.OtherDevice) -> str:
     if not problem.found:
         return f"{problem.framework} does not report what it computes on: its Trainer lacks computes_on()"
     found = f"{problem.found}: {problem.name or 'without a name'}"
-    return f"a {problem.requested} was requested, but {problem.framework} computes on a {found}"
+    requested = problem.requested if ":" in problem.requested else f"a {problem.requested}"
+    return f"{requested} was requested, but {problem.framework} computes on a {found}"
 
 
 # What it built or computed is not what it should be
@@ -228,6 +229,15 @@ def _too_fast(problem: of.TooFast) -> str:
     return (
         f"impossible: {problem.share:.0%} of the arithmetic that this machine is capable of"
         f" (limit {problem.limit:.0%}); steps do less than the network has, or their clock stops too early"
+    )
+
+
+@text.register
+def _above_data_sheet(problem: of.AboveDataSheet) -> str:
+    return (
+        f"impossible: a large product in {problem.precision} ran at {problem.measured / 1e12:.1f} TFLOP/s, the data"
+        f" sheet of this GPU has {problem.published / 1e12:.1f}; steps do not wait for their work, or numbers are"
+        " rounded to TF32 although that is not set"
     )
 
 

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TypeVar
 
 from pytest_dlbench.environments.cuda import Cuda
-from pytest_dlbench.environments.devices import DEVICES, Device, visible_gpus
+from pytest_dlbench.environments.devices import DEVICES, OPENCL, OPENCL_DRIVERS, Device, visible_gpus
 from pytest_dlbench.environments.frameworks import Framework
 from pytest_dlbench.records import Machine
 from pytest_dlbench.running import pinning
@@ -46,6 +46,15 @@ def gpus(numbers: Sequence[int] = ()) -> tuple[str, ...]:
     return tuple(found[number].uuid for number in numbers or range(len(found)))
 
 
+def cores_near(gpu: str) -> frozenset[int]:
+    """The cores for a worker on the GPU with this UUID: those next to it, otherwise all that this process may use."""
+    try:
+        found = _installed((gpu,) if gpu else visible_gpus()).gpus
+    except NoGpuError:
+        return pinning.near("")
+    return pinning.near(found[0].bus)
+
+
 def machine(numbers: Sequence[int] = ()) -> Machine:
     """The class of this machine, with the kinds of the GPUs that this session may use, and their driver."""
     names = visible_gpus()
@@ -63,11 +72,20 @@ def machine(numbers: Sequence[int] = ()) -> Machine:
 
 def lacking(framework: Framework, device: Device) -> str:
     """Why a case cannot run on a device of this machine, known before the framework is imported; empty if it might."""
+    if device.name == OPENCL:
+        return _without_opencl(framework, device)
     if device.name == CPU or framework.takes_processor_as_gpu:
         return ""
     if not device.may_exist:
         return f"no {device.name} on this machine"
     return problem(device.numbers) or _without_cuda(framework, device)
+
+
+def _without_opencl(framework: Framework, device: Device) -> str:
+    """Why the framework's code for GPUs cannot run on the processor."""
+    if not framework.has_opencl:
+        return f"{framework.name} does not compute by OpenCL: --dlbench-devices={device.name} is for tinygrad"
+    return "" if device.is_available else f"{OPENCL_DRIVERS} names no OpenCL driver: apt-get install pocl-opencl-icd"
 
 
 def _without_cuda(framework: Framework, device: Device) -> str:
@@ -116,7 +134,7 @@ def _installed(names: tuple[str, ...] | None) -> Installed:
 
 def places(device: str, find_gpus: Callable[[], Sequence[str]] = gpus) -> int:
     """How many cases can be measured on a device at the same time."""
-    return 1 if device == CPU else max(1, len(find_gpus()))
+    return 1 if device in (CPU, OPENCL) else max(1, len(find_gpus()))
 
 
 @contextmanager
@@ -126,7 +144,7 @@ def held(device: str, patience: Patience, find_gpus: Callable[[], Sequence[str]]
     A case on the CPU has the machine to itself. Cases on GPUs share it, each with its own GPU. New ``shared`` blocks
     must wait from now on, and those that already run are waited for. Raises DeviceBusyError.
     """
-    names = () if device == CPU else tuple(find_gpus())
+    names = () if device in (CPU, OPENCL) else tuple(find_gpus())
     with LockFolder() as folder, ExitStack() as request:
         folder.lock(request, TIMED, fcntl.LOCK_SH, is_short=True)
         folder.note(request, TIMED)

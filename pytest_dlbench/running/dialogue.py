@@ -143,6 +143,7 @@ class Dialogue(ABC, Generic[S]):
             "driver-python": platform.python_version(),
             "GLIBC_TUNABLES": launch.ALLOCATORS[spec.allocator],
             **(launch.PASSIVE if spec.alternates else {}),
+            **self._observer.settings(),
             **_of_side(case),
         }
         # In addition to the worker's packages, these may affect the figures.

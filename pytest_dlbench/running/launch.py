@@ -98,7 +98,7 @@ def environment(
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
     threading = {**dict.fromkeys(THREAD_VARIABLES, str(threads)), **(PASSIVE if is_passive else {})}
     # On the CPU a framework must not find a GPU; JAX must not even look for one.
-    hidden = {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"} if device == "cpu" else ON_A_GPU
+    hidden = ON_A_GPU if device == "gpu" else {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
     rounding = WITHOUT_TF32 if device != "cpu" and "tf32" not in execution else {}
     return {
         **inherited,

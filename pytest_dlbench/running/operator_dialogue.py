@@ -15,7 +15,7 @@ from pytest_dlbench.records.problems import CallsMissing, OffReference
 from pytest_dlbench.running import messages
 from pytest_dlbench.running.dialogue import CHECKED_SECONDS, CHECKS, Dialogue
 from pytest_dlbench.running.failures import NotDoneError
-from pytest_dlbench.running.network_dialogue import wrong_device
+from pytest_dlbench.running.network_dialogue import in_worker, wrong_device
 from pytest_dlbench.running.run_spec import OperatorSpec
 
 # How often each probe is called, spread over all calls.
@@ -37,7 +37,7 @@ class OperatorDialogue(Dialogue[OperatorSpec]):
 
     def run(self, spec: OperatorSpec, environment: str, seed: int, inputs: dict[str, Any]) -> Iterator[None]:
         """Import, build, call every pass, check that calls wait for their work, close."""
-        self._hello(spec, environment, builder=spec.framework.builder, device=spec.case.device)
+        self._hello(spec, environment, builder=spec.framework.builder, device=in_worker(spec.case.device))
         passes = self._prepare(spec, inputs["files"])
         operated: messages.Operated = self._ask(
             "operate", calls=spec.steps, rounds=PROBE_ROUNDS, outputs=inputs["outputs"]

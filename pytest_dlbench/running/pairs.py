@@ -203,7 +203,8 @@ class Pairs:
     def _run(self, place: int, name: str, spec: RunSpec, index: int, host: Host) -> Run:
         side = f"{name}, {spec.framework.name}"
         self.progress.run_started(self.candidate.case, 2 * index + place, self._runs(index), side)
-        run = self.examine(spec, host.train(_placed(host, name), index, self._hooks(name)))
+        placed = _placed(host, name)
+        run = self.examine(placed, host.train(placed, index, self._hooks(name)))
         self._keep(place, name, spec, run, index)
         self._raise_unfinished(run)
         return run

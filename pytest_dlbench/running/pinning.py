@@ -10,11 +10,31 @@ from contextlib import contextmanager
 from pathlib import Path
 
 CORES = Path("/sys/devices/system/cpu")
+PCI = Path("/sys/bus/pci/devices")
 
 
 def cores(threads: int) -> frozenset[int]:
     """The first ``threads`` of ``ranked``; all of them if there are more threads."""
     return frozenset(ranked()[:threads])
+
+
+def near(bus: str, root: Path = PCI) -> frozenset[int]:
+    """The cores next to a device at a PCI address; all that this process may use if the kernel names none of them.
+
+    Cores of another socket reach it over the link between the sockets, and which ones a worker gets would be chance.
+    """
+    usable = frozenset(ranked())
+    try:
+        named = (root / bus / "local_cpulist").read_text("utf-8", "replace") if bus else ""
+    except OSError:
+        named = ""
+    return (usable & _listed(named)) or usable
+
+
+def _listed(text: str) -> frozenset[int]:
+    """The numbers in a list of the kernel, such as 0-3,8."""
+    parts = (part.partition("-") for part in text.strip().split(",") if part.strip())
+    return frozenset(core for first, _, last in parts for core in range(int(first), int(last or first) + 1))
 
 
 def shares(threads: int, workers: int, among: frozenset[int] = frozenset()) -> list[frozenset[int]]:

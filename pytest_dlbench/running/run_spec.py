@@ -13,7 +13,7 @@ from pytest_dlbench.environments.placing import Absent, Elsewhere, Place
 from pytest_dlbench.model import Network, Purpose, Recipe
 from pytest_dlbench.model.operators import Operator
 from pytest_dlbench.model.recipe import EXECUTION, LATER
-from pytest_dlbench.records import Case, Program
+from pytest_dlbench.records import Case, Length, Program
 from pytest_dlbench.running import launch
 
 SAMPLE_PERIOD_SECONDS = 0.2
@@ -45,7 +45,7 @@ class RunSpec(ABC):
     is_timed: bool = True
     """Whether its times are measured. Untimed runs may run concurrently with each other."""
     cores: frozenset[int] = frozenset()
-    """The cores that a worker on the CPU may use; chosen by its number of threads if empty."""
+    """The cores that a worker may use. If empty, they are chosen by its number of threads, and all are on a GPU."""
     sample_period_seconds: float = SAMPLE_PERIOD_SECONDS
     """The time between two samples of the worker's processes."""
     purpose: Purpose = "training"
@@ -59,6 +59,8 @@ class RunSpec(ABC):
     """On how many hosts its workers are: all on one, or each on another."""
     alternates: bool = False
     """Whether its steps alternate with those of another run, whose worker waits meanwhile."""
+    length: Length | None = None
+    """How its number of steps was decided; None if it is that of the recipe, the scale or the test."""
 
     @property
     def workers_here(self) -> int:
@@ -92,12 +94,17 @@ class NetworkSpec(RunSpec):
     recipe: Recipe
     data: Prepared
     evaluations: int = 1
-    """How often the test split is evaluated after training; all results must be identical to the bit."""
+    """How often the test split is evaluated after training; all results must be identical to the bit.
+
+    A run without evaluation ends there: it only finds out how long its steps take.
+    """
     recipe_steps: int | None = None
     is_profiled: bool = False
     """Whether the run ends with steps under the framework's own profiler instead of an evaluation."""
     evaluate_after: tuple[int, ...] = ()
     """Steps after which the test split is evaluated, in addition to the last one."""
+    least_seconds: float = 0.0
+    """How long its timed steps have to last: ``steps`` are the least, until their number is decided by time."""
     meeting: Meeting | None = None
     """Where one of its workers meets those of other hosts; None if all are on one host."""
 

@@ -15,7 +15,7 @@ from pytest_dlbench.running.training import not_started
 from pytest_dlbench.running.waits import DeviceBusyError
 
 
-def _unchanged(run: Run) -> Run:
+def _unchanged(_: RunSpec, run: Run) -> Run:
     return run
 
 
@@ -30,7 +30,7 @@ def train_series(
     keep: Callable[[Run], None],
     progress: Progress,
     hooks: RunHooks = NO_HOOKS,
-    examine: Callable[[Run], Run] = _unchanged,
+    examine: Callable[[RunSpec, Run], Run] = _unchanged,
     repeats: int = 0,
     first: int = 0,
     recorded: Callable[[int], Run | None] = _none,
@@ -90,7 +90,7 @@ def _made(
     leases: Leases,
     index: int,
     hooks: RunHooks,
-    examine: Callable[[Run], Run],
+    examine: Callable[[RunSpec, Run], Run],
     keep: Callable[[Run], None],
 ) -> Run:
     """One run, examined and kept. Where its host is lost, that is kept as a run, and repeated elsewhere."""
@@ -101,5 +101,6 @@ def _made(
         return error.run
     except DeviceBusyError as error:
         run = not_started(spec, index, error)
-    keep(run := examine(run))
+    # With the device that is leased, on which the machine's speed is measured.
+    keep(run := examine(leases.specs[0], run))
     return run

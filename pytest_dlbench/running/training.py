@@ -145,6 +145,7 @@ class Attempt:
             survivors=tuple(self._survivors),
             on_battery=self._on_battery,
             target_accuracy=self.spec.target_accuracy,
+            length=self.spec.length,
             compiled=compilation.state(self._code, compilation.files(self._place.caches)),
             **self._dialogue.observed(),
             **self._dialogue.measured,
@@ -177,7 +178,7 @@ def _started(spec: RunSpec, place: Place, environment: Mapping[str, str], folder
         for rank, cores in enumerate(of_each):
             own = folder / f"worker{rank + 1}" if len(of_each) > 1 else folder
             own.mkdir(exist_ok=True)
-            with pinning.pinned(cores if case.device == "cpu" else frozenset()):
+            with pinning.pinned(cores if case.device != "gpu" else spec.cores):
                 started = Worker(launch.command(place.python, module), environment, own)
             workers.append(blocks.enter_context(started))
         yield Group(workers)

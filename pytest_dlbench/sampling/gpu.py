@@ -49,6 +49,11 @@ class Gpu(Protocol):
         """The figures that the GPU does not report, and why."""
         ...
 
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What changes its speed and is none of the framework's business, by name: limits, modes, its link."""
+        ...
+
     def read(self) -> GpuReading:
         """Read all figures now."""
         ...
@@ -61,6 +66,13 @@ class GpuSampler:
     gpus: Sequence[Gpu]
     pids: Callable[[], Iterable[int]]
     _readings: list[list[GpuReading]] = field(default_factory=list)
+
+    def settings(self) -> Mapping[str, str]:
+        """The settings of the GPUs, such as {"GPU power limit": "400 W"}; of several GPUs, with their places."""
+        several = len(self.gpus) > 1
+        places = (f"GPU {place}" if several else "GPU" for place in range(len(self.gpus)))
+        named = zip(places, self.gpus, strict=True)
+        return {f"{which} {name}": value for which, gpu in named for name, value in gpu.settings.items()}
 
     def begin(self) -> None:
         """Start a phase."""

@@ -16,6 +16,9 @@ class InstalledGpu:
     capability: tuple[int, int] | None = None
     """The compute capability, which decides what code it runs; None if the driver does not report it."""
 
+    bus: str = ""
+    """Its address on the PCI bus, such as 0000:07:00.0; empty if the driver does not report it."""
+
     @property
     def kind(self) -> str:
         """Its model and memory, such as "NVIDIA A100-SXM4-40GB, 40 GiB"."""
@@ -34,7 +37,13 @@ def installed(names: Sequence[str] | None = None) -> Installed:
     """The named GPUs, all for None; raises NoGpuError."""
     gpus = open_gpus(names)
     found = (
-        InstalledGpu(uuid=gpu.uuid, model=gpu.name, memory_gib=_memory_gib(gpu.total_bytes), capability=gpu.capability)
+        InstalledGpu(
+            uuid=gpu.uuid,
+            model=gpu.name,
+            memory_gib=_memory_gib(gpu.total_bytes),
+            capability=gpu.capability,
+            bus=gpu.bus,
+        )
         for gpu in gpus
     )
     return Installed(gpus=tuple(found), driver=gpus[0].driver)

@@ -158,6 +158,7 @@ def _gpus() -> Iterator[Finding]:
     for gpu in gpus:
         reading = gpu.read()
         users = len(reading.process_bytes or {})
-        state = f"{gpu.name}, {users} processes on it" + "".join(f", {reason}" for reason in reading.slowed_by)
+        settings = (f"{name} {value}" for name, value in gpu.settings.items())
+        state = ", ".join((gpu.name, *settings, f"{users} processes on it", *reading.slowed_by))
         advice = "nothing else may use a GPU while it is measured; nvidia-smi lists its processes" if users else ""
         yield Finding(topic=f"GPU {gpu.uuid}", state=state, advice=advice)

@@ -111,6 +111,10 @@ def _process_list(nvml: Any, handle: Any) -> Callable[[Any], Any]:
     return nvml.nvmlDeviceGetComputeRunningProcesses_v3  # type: ignore[no-any-return]
 
 
+def _on(mode: int | None) -> str | None:
+    return None if mode is None else ("off", "on")[mode]
+
+
 class NvmlGpu:
     """One GPU, or one MIG slice of a GPU. ``absent`` has what it does not report, with NVML's reason."""
 
@@ -135,9 +139,40 @@ class NvmlGpu:
         return found
 
     @property
+    def bus(self) -> str:
+        """Its address on the PCI bus as the kernel writes it, such as 0000:07:00.0; empty if it is not reported."""
+        found = self._ask("PCI address", self._nvml.nvmlDeviceGetPciInfo)
+        if found is None:
+            return ""
+        address = found.busId.decode() if isinstance(found.busId, bytes) else str(found.busId)
+        # NVML's domains have eight digits, the kernel's four.
+        domain, _, rest = address.lower().partition(":")
+        return f"{domain[-4:]}:{rest}"
+
+    @property
     def driver(self) -> str:
         """The version of NVIDIA's driver."""
         return str(self._nvml.nvmlSystemGetDriverVersion())
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What its administrator may have set, and the link that it is plugged into; only what it reports."""
+        nvml = self._nvml
+        milliwatts = self._ask("power limit", nvml.nvmlDeviceGetPowerManagementLimit)
+        ecc = self._ask("error correction", nvml.nvmlDeviceGetEccMode)
+        found = {
+            "power limit": None if milliwatts is None else f"{milliwatts / 1000:g} W",
+            "error correction": None if ecc is None else _on(ecc[0]),
+            "persistence mode": _on(self._ask("persistence mode", nvml.nvmlDeviceGetPersistenceMode)),
+            "PCIe": self._link(),
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+    def _link(self) -> str | None:
+        """An idle link runs at a lower generation; that of the slot does not change."""
+        generation = self._ask("PCIe generation", self._nvml.nvmlDeviceGetMaxPcieLinkGeneration)
+        lanes = self._ask("PCIe lanes", self._nvml.nvmlDeviceGetCurrPcieLinkWidth)
+        return None if generation is None or lanes is None else f"generation {generation}, {lanes} lanes"
 
     def read(self) -> GpuReading:
         """Read all figures now; a query that fails is tried again next time."""

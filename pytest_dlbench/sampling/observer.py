@@ -1,6 +1,6 @@
 """Everything that is sampled during a run: the process tree, the GPUs, the energy, and users' own samplers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pytest_dlbench.records import Timeline, Usage
@@ -31,7 +31,7 @@ class Observer:
     ) -> None:
         self.absent = unavailable(pids[0])
         self._tree = ProcessTree(*pids, origin=origin)
-        self._gpu = None if device == "cpu" else self._opened(gpus)
+        self._gpu = self._opened(gpus) if device == "gpu" else None
         traffic = [Loopback()] if len(pids) > 1 else []
         self._samplers: list[Sampler] = [*self._energy(), *traffic, *(one(pids[0]) for one in make)]
 
@@ -48,6 +48,10 @@ class Observer:
         except CannotRead as error:
             self.absent["energy"] = str(error)
             return []
+
+    def settings(self) -> Mapping[str, str]:
+        """The settings of the GPUs, which may affect the figures; none of a run on processors."""
+        return self._gpu.settings() if self._gpu else {}
 
     def begin(self) -> None:
         """Start a phase."""

@@ -1,4 +1,4 @@
-"""Consecutive runs of one case in one session, from which the difference between two successive runs is estimated."""
+"""What earlier sessions have of a case: consecutive runs, whose differences are estimated, and its number of steps."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +29,21 @@ def consecutive(
         if len(runs) >= minimum:
             return runs
     return ()
+
+
+def newest_context(folder: Path, current: Path, case: str, is_alike: Callable[[Context], bool]) -> Context | None:
+    """The context of the newest finished run of a case, in the session's ``current`` journal or those of a folder."""
+    journals = sorted((path for path in folder.glob("*.jsonl") if path != current), reverse=True)
+    for path in (current, *journals[:NEWEST_JOURNALS]):
+        entries = (entry for entry in read_journal(path) if isinstance(entry, Entry)) if path.is_file() else ()
+        found = [
+            entry.context
+            for entry in entries
+            if entry.run and entry.run.case == case and entry.run.outcome is RunOutcome.FINISHED and entry.context
+        ]
+        if known := next(filter(is_alike, reversed(found)), None):
+            return known
+    return None
 
 
 def _is_of(run: Run, case: str) -> bool:

@@ -19,6 +19,7 @@ from pytest_dlbench.running import devices
 from pytest_dlbench.running.pairs import BASELINE, CANDIDATE, InvalidError, Pairs, UnfinishedError
 from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
 from pytest_dlbench.workflows import reasons
+from pytest_dlbench.workflows.lengths import decided_pair
 from pytest_dlbench.workflows.profile import profiled
 from pytest_dlbench.workflows.recording import (
     calibrated_spreads,
@@ -37,6 +38,7 @@ def train(
 ) -> tuple[Record, CaseResult]:
     """Run a case on both sides and judge the candidate; ``node`` is the test's id, for the suggested commands."""
     session.claims.claim(candidate, node)
+    baseline, candidate = decided_pair(session, baseline, candidate)
     terms = replace(_terms(session, baseline, candidate, tolerance), at_once=session.false_alarms.at_once(node))
     pairs = pairs_of(session, baseline, candidate, terms.max_pairs)
     with kept_if_interrupted(session, candidate, lambda: pairs.counted[CANDIDATE]), pairs.alone():

@@ -7,6 +7,7 @@ from pytest_dlbench.records.reasons import NotInBaseline
 from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.workflows.baseline_gate import result
 from pytest_dlbench.workflows.benchmark import unjudged, with_leak
+from pytest_dlbench.workflows.lengths import decided
 from pytest_dlbench.workflows.recording import conclude, kept_if_interrupted, record_of
 from pytest_dlbench.workflows.runs import make_runs
 from pytest_dlbench.workflows.session import Session
@@ -17,6 +18,7 @@ def train(
 ) -> tuple[Record, CaseResult]:
     """Run the candidate, and judge what needs no baseline; ``node`` is the test's id."""
     session.claims.claim(candidate, node)
+    candidate = decided(session, candidate)
     made: list[Run] = []
     settings = session.settings
     with kept_if_interrupted(session, candidate, lambda: made, settings.runs):

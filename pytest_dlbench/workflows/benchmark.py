@@ -13,6 +13,7 @@ from pytest_dlbench.records.reasons import Diverged, Leaking, NotSaved, Toleranc
 from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.workflows import reasons
 from pytest_dlbench.workflows.baseline_gate import result
+from pytest_dlbench.workflows.lengths import decided
 from pytest_dlbench.workflows.recording import calibrated_spreads, conclude, kept_if_interrupted, record_of
 from pytest_dlbench.workflows.runs import make_runs
 from pytest_dlbench.workflows.session import Session
@@ -39,6 +40,7 @@ def train(session: Session, spec: RunSpec, node: str, tolerance: Mapping[str, fl
     A case that is to be saved waits for the end of its test, and passes until then.
     """
     session.claims.claim(spec, node)
+    spec = decided(session, spec)
     narrow = _narrow(session, spec, tolerance)
     made: list[Run] = []
     with kept_if_interrupted(session, spec, lambda: made, session.settings.runs):

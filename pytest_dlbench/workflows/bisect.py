@@ -17,6 +17,7 @@ from pytest_dlbench.records.reasons import NotFinishedError, Reason, Unavailable
 from pytest_dlbench.running.pairs import InvalidError, UnfinishedError
 from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.workflows import reasons
+from pytest_dlbench.workflows.lengths import decided_pair
 from pytest_dlbench.workflows.recording import calibrated_spreads, reference_runs, step_spread
 from pytest_dlbench.workflows.runs import next_of, pairs_of
 from pytest_dlbench.workflows.session import Session
@@ -95,6 +96,7 @@ def compare(session: Session, good: RunSpec, spec_of: Callable[[], RunSpec], que
 
 
 def _compared(session: Session, good: RunSpec, spec: RunSpec, question: Question) -> Comparison:
+    good, spec = decided_pair(session, good, spec)
     metrics = session.settings.metrics
     metric = metrics[question.metric]
     rule = Rule(tolerance=limit(metric, question.tolerance), alpha=question.alpha, max_pairs=question.max_pairs)

@@ -21,6 +21,7 @@ from pytest_dlbench.running import alternating
 from pytest_dlbench.running.pairs import BASELINE, CANDIDATE, InvalidError, UnfinishedError
 from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
 from pytest_dlbench.workflows import reasons
+from pytest_dlbench.workflows.lengths import decided
 from pytest_dlbench.workflows.recording import reference_runs
 from pytest_dlbench.workflows.runs import next_of, pairs_of
 from pytest_dlbench.workflows.session import Session
@@ -169,6 +170,7 @@ def calibrate(
     session: Session, spec: RunSpec, terms: Terms, pairs: int, keep: Callable[[Calibration], None]
 ) -> Calibration:
     """Calibrate a case; after each part, ``keep`` gets the results so far."""
+    spec = decided(session, spec)
     found = against_itself(session, spec, terms, pairs)
     keep(found)
     missed = ""

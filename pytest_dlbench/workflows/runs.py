@@ -35,7 +35,7 @@ def make_runs(
         hooks=_hooks(session, spec),
         keep=keep,
         progress=session.progress,
-        examine=lambda run: session.examiner.examine(spec, run),
+        examine=session.examiner.examine,
         repeats=repeats,
         first=first,
         recorded=lambda index: session.resumption.take(spec, index),

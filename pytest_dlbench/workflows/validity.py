@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from pytest_dlbench.judging.invalid import examined
 from pytest_dlbench.judging.metrics import METRICS, Metrics, hooked
@@ -12,23 +13,28 @@ from pytest_dlbench.records.problems import Problem
 from pytest_dlbench.records.reasons import NotTimed
 from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
 from pytest_dlbench.running.speed import machine_speed
+from pytest_dlbench.workflows.gpu_speed import gpu_speed
 
 # A neighbour that disturbs the probe makes a good run look too fast: the peak is measured again before a run fails.
 MORE_PROBES = 2
 # The precision of the probe for programs, whose own is not known.
 SINGLE = "float32"
+Probe = Callable[[], MachineSpeed | None]
 
 
 @dataclass(slots=True, kw_only=True)
 class Examiner:
-    """Examines the runs of a session.
+    """Examines the runs of a session. ``gpu`` is the model of its GPUs, which are all of one kind; empty without any.
 
-    The machine's speed is measured once per host, number of threads and precision.
+    The machine's speed is measured once per host, number of threads and precision; that of a GPU once per framework,
+    precision and settings of execution.
     """
 
     probe: Callable[[int, str], MachineSpeed | None] = field(default_factory=lambda: machine_speed)
+    gpu_probe: Callable[[NetworkSpec, str], MachineSpeed | None] = field(default_factory=lambda: gpu_speed)
+    gpu: str = ""
     metrics: Metrics = field(default_factory=lambda: METRICS)
-    _speeds: dict[tuple[str, int, str], MachineSpeed | None] = field(default_factory=dict)
+    _speeds: dict[tuple[object, ...], MachineSpeed | None] = field(default_factory=dict)
 
     def examine(self, spec: RunSpec, run: Run) -> Run:
         """The run with its utilisation, its warm-up and the reasons why it is invalid; failed if it is implausible.
@@ -56,24 +62,30 @@ class Examiner:
         """The run with its work, the machine's speed, and the share of it that the run used."""
         if isinstance(spec, NetworkSpec) and run.training:
             run = replace(run, work=step_work(spec.network, spec.recipe))
-        if spec.case.device != "cpu":
-            # NumPy does not use GPUs, and the numbers of a GPU's data sheet are not measurements.
-            return replace(run, absent={**run.absent, "machine speed": "the probe measures processors only"})
-        recipe = spec.recipe if isinstance(spec, NetworkSpec) else None
-        if recipe and recipe.precision != recipe.stored_precision:
-            return replace(run, absent={**run.absent, "machine speed": "NumPy has no mixed precision to compare with"})
-        key = run.host, spec.case.threads * spec.case.workers, recipe.precision if recipe else SINGLE
+        if reason := _unmeasured(spec, run):
+            return replace(run, absent={**run.absent, "machine speed": reason})
+        key, probe = self._probe_of(spec, run)
         if key not in self._speeds:
-            self._speeds[key] = self.probe(*key[1:])
+            self._speeds[key] = probe()
         placed = self._with_speed(spec, run, self._speeds[key])
         for _ in range(MORE_PROBES):
             if (placed.flop_utilisation or 0.0) <= MOST_OF_PEAK:
                 break
-            placed = self._with_speed(spec, run, self._faster(key))
+            placed = self._with_speed(spec, run, self._faster(key, probe))
         return placed
 
-    def _faster(self, key: tuple[str, int, str]) -> MachineSpeed | None:
-        known = [speed for speed in (self._speeds[key], self.probe(*key[1:])) if speed]
+    def _probe_of(self, spec: RunSpec, run: Run) -> tuple[tuple[object, ...], Probe]:
+        """What measures the machine's speed for a run, and what that depends on."""
+        if isinstance(spec, NetworkSpec) and spec.case.device != "cpu":
+            recipe = spec.recipe
+            of_gpu = spec.framework.name, spec.gpu, recipe.precision, recipe.execution
+            return of_gpu, partial(self.gpu_probe, spec, self.gpu or (run.device.name if run.device else ""))
+        precision = spec.recipe.precision if isinstance(spec, NetworkSpec) else SINGLE
+        threads = spec.case.threads * spec.case.workers
+        return (run.host, threads, precision), partial(self.probe, threads, precision)
+
+    def _faster(self, key: tuple[object, ...], probe: Probe) -> MachineSpeed | None:
+        known = [speed for speed in (self._speeds[key], probe()) if speed]
         self._speeds[key] = max(known, key=lambda speed: speed.flops_per_second, default=None)
         return self._speeds[key]
 
@@ -86,6 +98,17 @@ class Examiner:
         if flops := _step_flops(spec, run):
             return replace(run, speed=speed, flop_utilisation=utilisation(run.training, flops, speed))
         return replace(run, speed=speed)
+
+
+def _unmeasured(spec: RunSpec, run: Run) -> str:
+    """Why nothing measures the machine's speed for a run; empty if something does."""
+    if spec.case.device != "cpu":
+        if not isinstance(spec, NetworkSpec):
+            return "the product that measures a GPU is a network in a framework"
+        return "a GPU is measured on the driver's own machine only" if run.host else ""
+    recipe = spec.recipe if isinstance(spec, NetworkSpec) else None
+    is_mixed = recipe is not None and recipe.precision != recipe.stored_precision
+    return "NumPy has no mixed precision to compare with" if is_mixed else ""
 
 
 def _step_flops(spec: RunSpec, run: Run) -> float | None:

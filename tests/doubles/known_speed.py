@@ -6,7 +6,8 @@ Only inner sessions import it: pytest warns of plugins that were imported before
 import pytest
 
 from pytest_dlbench.running.hosts import local
-from tests.doubles.speed import known
+from pytest_dlbench.workflows import validity
+from tests.doubles.speed import known, known_gpu
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -14,4 +15,5 @@ def pytest_configure(config: pytest.Config) -> None:
     """For this session."""
     patch = pytest.MonkeyPatch()
     patch.setattr(local, "machine_speed", known)
+    patch.setattr(validity, "gpu_speed", known_gpu)
     config.add_cleanup(patch.undo)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pytest_dlbench.environments import DEVICES, devices
-from pytest_dlbench.environments.devices import visible_gpus
+from pytest_dlbench.environments import DEVICES, FRAMEWORKS, devices
+from pytest_dlbench.environments.devices import numbered, visible_gpus
 
 GPU = DEVICES["gpu"]
 
@@ -51,3 +51,31 @@ def test_hiding_gpus_does_not_hide_the_processor(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert DEVICES["cpu"].is_available
     assert not DEVICES["cpu"].is_hidden
+
+
+class TestOpenCL:
+    """The processor in place of a GPU, which only its whole name asks for."""
+
+    @pytest.fixture
+    def drivers(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(devices, "OPENCL_DRIVERS", tmp_path)
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+        return tmp_path
+
+    def test_it_needs_a_driver_that_is_named_for_opencl(self, drivers):
+        found = numbered("opencl:cpu")
+        assert not found.is_available
+        (drivers / "pocl.icd").touch()
+        assert found.is_available
+        assert (found.marks, found.in_id, found.is_hidden) == (("opencl",), "opencl-cpu", False)
+
+    def test_it_is_no_device_of_the_matrix_by_itself(self):
+        assert "opencl:cpu" not in DEVICES
+        assert numbered("opencl") is None
+        assert numbered("opencl:0") is None
+
+    def test_tinygrad_may_take_the_processor_there_and_on_no_other_device(self):
+        tinygrad = FRAMEWORKS["tinygrad"]
+        assert tinygrad.on("opencl:cpu").takes_processor_as_gpu
+        assert not tinygrad.on("gpu").takes_processor_as_gpu
+        assert not FRAMEWORKS["pytorch"].on("opencl:cpu").takes_processor_as_gpu

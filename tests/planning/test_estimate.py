@@ -42,8 +42,16 @@ def test_without_a_journal_a_run_takes_the_start_and_three_forward_passes_per_sa
 
 
 def test_a_gpu_is_estimated_to_be_faster_than_a_cpu(tmp_path):
+    full = replace(SETTINGS, scale="full")
+    on_gpu, on_cpu = (
+        full.outline(FRAMEWORKS["pytorch"], LENET, DATASETS["digits28"], DEVICES[name]) for name in ("gpu", "cpu")
+    )
+    assert START_SECONDS < estimate(tmp_path, on_gpu).seconds < estimate(tmp_path, on_cpu).seconds
+
+
+def test_a_short_training_on_a_gpu_is_as_long_as_its_timed_steps_have_to_last(tmp_path):
     on_gpu = SETTINGS.outline(FRAMEWORKS["pytorch"], LENET, DATASETS["digits28"], DEVICES["gpu"])
-    assert START_SECONDS < estimate(tmp_path, on_gpu).seconds < estimate(tmp_path).seconds
+    assert estimate(tmp_path, on_gpu).seconds == START_SECONDS + 1
 
 
 def test_the_estimate_is_the_median_of_the_runs_of_the_case(tmp_path):

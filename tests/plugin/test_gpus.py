@@ -40,6 +40,43 @@ def test_a_case_on_a_gpu_has_its_lease_and_what_the_gpu_reports(session, nvml):
     (gpu,) = run.usage["train"].gpus
     assert sum(run.training.chunks) == len(run.training.step_seconds)
     assert (gpu.uuid, gpu.utilisation) == (run.versions["cuda_visible_devices"], 0.9)
+    assert run.speed.published_flops_per_second == 19.5e12
+    assert 0 < run.flop_utilisation < 1
+
+
+def test_all_runs_of_a_case_train_the_steps_that_a_probe_decided_and_later_sessions_keep_them(session, nvml):
+    nvml.write(A100)
+    usual = ("-m", "gpu", "--dlbench-runs=3", "--dlbench-allow=invalid")
+    _, runs = session(*usual, "--dlbench-save", "--dlbench-reason=first")
+    assert [(len(run.training.step_seconds), run.length.source, run.length.probed_steps) for run in runs] == [
+        # Those of the recipe: they do not last a second.
+        (88, "probe", 20)
+    ] * 3
+    _, runs = session(*usual)
+    assert [(len(run.training.step_seconds), run.length.source) for run in runs[3:]] == [(88, "baseline")] * 3
+
+
+def test_both_sides_of_pairs_on_a_gpu_train_as_many_steps_and_later_sessions_of_pairs_as_well(session, nvml):
+    nvml.write(A100)
+    pairs = ("-m", "gpu", "--dlbench-ab=numpy,numpy", "--dlbench-max-runs=3", "--dlbench-allow=invalid")
+    session(*pairs)
+    _, runs = session(*pairs)
+    assert {len(run.training.step_seconds) for run in runs} == {88}
+    assert [run.length.source for run in runs if run.index == 0] == ["probe", "probe", "journal", "journal"]
+
+
+def test_a_setting_of_the_gpu_that_changed_is_listed_with_a_regression(session, suite, nvml):
+    nvml.write(A100)
+    usual = ("-m", "gpu", "--dlbench-runs=3", "--dlbench-allow=invalid")
+    first, runs = session(*usual, "--dlbench-save", "--dlbench-reason=first")
+    first.assert_outcomes(passed=1, deselected=1)
+    assert runs[0].versions["GPU power limit"] == "400 W"
+    nvml.write({**A100, "limit": 250_000})
+    conftest = suite.path / "conftest.py"
+    conftest.write_text(conftest.read_text().replace("SGD(0.1,", "SGD(1e-6,"))
+    again, _ = session(*usual)
+    again.assert_outcomes(failed=1, deselected=1)
+    again.stdout.fnmatch_lines(["*GPU power limit 400 W → 250 W*"])
 
 
 def test_a_numbered_gpu_is_used_and_not_part_of_the_case(session, nvml):

@@ -71,3 +71,11 @@ def test_another_device_beside_the_gpu_still_runs_and_the_gpu_is_unsupported_wit
 def test_a_plan_for_gpus_is_still_shown(suite):
     result = suite.run("--dlbench-plan", "--dlbench-devices=gpu")
     result.stdout.fnmatch_lines(["numpy-softmax-digits-gpu * unsupported: no gpu on this machine"])
+
+
+def test_a_framework_without_opencl_is_refused_on_it(suite):
+    suite.write()
+    result = suite.run("--dlbench-devices=opencl:cpu", "-rs")
+    result.assert_outcomes(skipped=1)
+    result.stdout.fnmatch_lines(["*unsupported: training-numpy-softmax-digits-opencl-cpu-smoke*"])
+    result.stdout.fnmatch_lines(["*numpy does not compute by OpenCL: --dlbench-devices=opencl:cpu is for tinygrad*"])

@@ -105,6 +105,10 @@ SENTENCES = [
         "a cpu was requested, but mlx computes on a gpu: without a name",
     ),
     (
+        of.OtherDevice(framework="tinygrad", requested="opencl:cpu", found="gpu", name="H100"),
+        "opencl:cpu was requested, but tinygrad computes on a gpu: H100",
+    ),
+    (
         of.OtherParameters(model="mlp", built={"b": (3,), "c": (4,)}, expected={"b": (2,)}),
         "the parameters of the built network differ from those of mlp: [('b', (2,)), ('b', (3,)), ('c', (4,))]",
     ),
@@ -168,6 +172,13 @@ SENTENCES = [
         (
             "impossible: 130% of the arithmetic that this machine is capable of (limit 105%); steps do less than "
             "the network has, or their clock stops too early"
+        ),
+    ),
+    (
+        of.AboveDataSheet(precision="float32", measured=156e12, published=19.5e12),
+        (
+            "impossible: a large product in float32 ran at 156.0 TFLOP/s, the data sheet of this GPU has 19.5; steps "
+            "do not wait for their work, or numbers are rounded to TF32 although that is not set"
         ),
     ),
     (

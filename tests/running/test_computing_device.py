@@ -11,6 +11,8 @@ from pytest_dlbench.environments.frameworks import PROCESSOR_AS_GPU
 from pytest_dlbench.environments.placing import CURRENT, Place
 from pytest_dlbench.records import ComputeDevice, RunOutcome
 from pytest_dlbench.records.problems import OtherDevice
+from pytest_dlbench.running.messages import Evaluated
+from pytest_dlbench.running.network_dialogue import is_repeated
 from pytest_dlbench.running.training import train_once
 from tests.running.specs import BUILDERS, spec
 
@@ -73,3 +75,29 @@ def test_a_gpu_in_place_of_a_processor_fails(run):
 def test_a_case_on_the_processor_needs_no_report(run):
     found = run("cpu", builder="numpy_softmax")
     assert (found.outcome, found.device) == (RunOutcome.FINISHED, None)
+
+
+class TestRepeatedEvaluation:
+    """The same weights, evaluated again: the same results, to the bit but for GPUs."""
+
+    FIRST = Evaluated(loss="0.25", examples=1000, correct=900, seconds=0.1)
+
+    @pytest.mark.parametrize("device", ["cpu", "opencl:cpu"])
+    def test_on_a_processor_one_bit_is_a_difference(self, device):
+        assert is_repeated(self.FIRST, self.FIRST, device)
+        assert not is_repeated(self.FIRST, replace(self.FIRST, loss="0.25000000000000006"), device)
+
+    @pytest.mark.parametrize(
+        ("loss", "correct", "is_alike"),
+        [("0.25001", 900, True), ("0.25", 901, True), ("0.2501", 900, False), ("0.25", 905, False)],
+    )
+    def test_on_a_gpu_sums_may_be_in_another_order(self, loss, correct, is_alike):
+        assert is_repeated(self.FIRST, replace(self.FIRST, loss=loss, correct=correct), "gpu") is is_alike
+
+
+def test_a_gpu_in_place_of_opencl_on_the_processor_fails(run):
+    found = run("opencl:cpu", kind="gpu", name="NVIDIA H100")
+    assert found.outcome is RunOutcome.FAILED
+    assert found.problem == OtherDevice(
+        framework="computes_on_what_is_set", requested="opencl:cpu", found="gpu", name="NVIDIA H100"
+    )

@@ -1,6 +1,7 @@
 """Which process waits for which, among processes that do nothing but lock a device."""
 
 import getpass
+import os
 import subprocess
 import sys
 import time
@@ -264,6 +265,29 @@ answer = asdict(devices.machine(given))
     def test_of_a_slice_is_not_that_of_the_whole(self, nvml):
         nvml.write({**A100, "mig": 1}, {**SLICE, "slice_of": 0})
         assert nvml.answer(self.CLASS)["gpus"] == ["NVIDIA A100-SXM4-40GB MIG 1g.5gb, 5 GiB"]
+
+
+class TestCoresNearAGpu:
+    NEAR = """
+import os
+from pathlib import Path
+from pytest_dlbench.running import devices, pinning
+folder, gpu = given
+pinning.near.__defaults__ = (Path(folder),)
+answer = [sorted(devices.cores_near(gpu)), sorted(os.sched_getaffinity(0))]
+"""
+
+    def test_are_those_at_the_address_that_its_driver_reports(self, nvml, tmp_path):
+        nvml.write(A100, {**A100, "uuid": "GPU-b", "bus": "00000000:65:00.0"})
+        first = min(os.sched_getaffinity(0))
+        (tmp_path / "0000:65:00.0").mkdir()
+        (tmp_path / "0000:65:00.0" / "local_cpulist").write_text(f"{first}\n")
+        assert nvml.answer(self.NEAR, str(tmp_path), "GPU-b")[0] == [first]
+
+    def test_are_all_that_this_process_may_use_without_a_driver(self, nvml, tmp_path):
+        nvml.write(A100, init=9)
+        near, usable = nvml.answer(self.NEAR, str(tmp_path), "GPU-b")
+        assert near == usable
 
 
 def test_one_case_is_measured_at_a_time_on_the_cpu_and_one_per_gpu():

@@ -108,7 +108,7 @@ class TestSeries:
     def test_repeats_an_invalid_run_and_keeps_all_repetitions(self, tmp_path):
         kept = []
 
-        def examine(run):
+        def examine(_, run):
             return replace(run, invalid=("a neighbour",) if len(kept) < 2 else ())
 
         runs = train_series(
@@ -118,7 +118,7 @@ class TestSeries:
         assert list(runs) == kept[2:]
 
     def test_limits_the_number_of_repetitions(self, tmp_path):
-        def examine(run):
+        def examine(_, run):
             return replace(run, invalid=("a neighbour",))
 
         kept = []

@@ -42,3 +42,34 @@ def test_a_worker_gets_a_core_per_thread_at_most_all(threads):
 
 def test_an_ended_process_may_use_no_cores():
     assert pinning.in_force(2**31 - 1) == ()
+
+
+class TestNear:
+    """The cores next to a GPU, from a file in the kernel's format."""
+
+    BUS = "0000:07:00.0"
+
+    @pytest.fixture
+    def near(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(pinning, "ranked", lambda: (7, 6, 5, 4, 3, 2, 1, 0))
+
+        def near(text, bus=self.BUS):
+            (tmp_path / self.BUS).mkdir()
+            (tmp_path / self.BUS / "local_cpulist").write_text(f"{text}\n")
+            return pinning.near(bus, tmp_path)
+
+        return near
+
+    @pytest.mark.parametrize(("text", "cores"), [("4-7", {4, 5, 6, 7}), ("0-1,6", {0, 1, 6}), ("3", {3})])
+    def test_they_are_those_that_the_kernel_names(self, near, text, cores):
+        assert near(text) == cores
+
+    def test_others_than_this_process_may_use_are_not_among_them(self, near):
+        assert near("6-40") == {6, 7}
+
+    @pytest.mark.parametrize("text", ["", "40-47"])
+    def test_without_any_they_are_all_that_this_process_may_use(self, near, text):
+        assert near(text) == set(range(8))
+
+    def test_a_gpu_whose_address_is_not_known_has_all(self, near):
+        assert near("4-7", bus="") == set(range(8))

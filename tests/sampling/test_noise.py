@@ -3,6 +3,7 @@
 import pytest
 
 from pytest_dlbench.sampling.noise import findings
+from tests.doubles.nvml import A100
 
 
 @pytest.fixture
@@ -19,6 +20,10 @@ def found(tmp_path):
 
 
 CPU = "sys/devices/system/cpu"
+GPUS = """
+from pytest_dlbench.sampling.noise import findings
+answer = [asdict(one) for one in findings() if one.topic.startswith("GPU")]
+"""
 SWAPS = "Filename Type Size Used Priority\n/swapfile file 2097148 {used} -2"
 NOISY = [
     ("virtual machine", {"proc/cpuinfo": "flags\t\t: fpu vme hypervisor avx2"}, "yes"),
@@ -76,6 +81,17 @@ def test_a_quiet_condition_has_no_advice(found, topic, files, state):
 @pytest.mark.parametrize("topic", ["virtual machine", "load", "stolen time", "huge pages", "power supply"])
 def test_a_condition_that_the_kernel_does_not_report_is_skipped(found, topic):
     assert found(topic, {}) is None
+
+
+def test_a_gpu_is_listed_with_its_settings_and_its_users(nvml):
+    nvml.write({**A100, "processes": "10:100"})
+    (finding,) = nvml.answer(GPUS)
+    assert finding["topic"] == "GPU GPU-5f3c"
+    assert finding["state"] == (
+        "NVIDIA A100-SXM4-40GB, power limit 400 W, error correction on, persistence mode on, PCIe generation 4, 16"
+        " lanes, 1 processes on it"
+    )
+    assert finding["advice"].startswith("nothing else may use a GPU")
 
 
 def test_a_machine_without_a_gpu_says_why(found):

@@ -199,6 +199,46 @@ class TestFigures:
         assert (one["sm_clock_mean_mhz"], other["sm_clock_mean_mhz"]) == (1000, 2000)
 
 
+SETTINGS = """
+sampler = GpuSampler(open_gpus(), lambda: given)
+answer = [dict(sampler.settings()), [dict(gpu.absent) for gpu in sampler.gpus]]
+"""
+
+
+class TestSettings:
+    def test_limit_modes_and_link_are_those_that_nvml_reports(self, nvml):
+        nvml.write(gpu(limit=250_500, ecc=0, pcie_lanes=8))
+        found, absent = nvml.answer(SETTINGS)
+        assert found == {
+            "GPU power limit": "250.5 W",
+            "GPU error correction": "off",
+            "GPU persistence mode": "on",
+            "GPU PCIe": "generation 4, 8 lanes",
+        }
+        assert absent == [{}]
+
+    def test_several_gpus_have_their_places(self, nvml):
+        nvml.write(A100, gpu(uuid="GPU-b", limit=300_000))
+        found, _ = nvml.answer(SETTINGS)
+        assert (found["GPU 0 power limit"], found["GPU 1 power limit"]) == ("400 W", "300 W")
+
+    @pytest.mark.parametrize(
+        ("key", "what", "name"),
+        [
+            ("limit", "power limit", "power limit"),
+            ("ecc", "error correction", "error correction"),
+            ("persistence", "persistence mode", "persistence mode"),
+            ("pcie_generation", "PCIe generation", "PCIe"),
+            ("pcie_lanes", "PCIe lanes", "PCIe"),
+        ],
+    )
+    def test_one_that_is_not_reported_is_absent_with_the_reason(self, nvml, key, what, name):
+        nvml.write(gpu(**{key: NOT_SUPPORTED}))
+        found, absent = nvml.answer(SETTINGS)
+        assert f"GPU {name}" not in found
+        assert absent == [{what: "Not Supported"}]
+
+
 class TestDuringARun:
     def test_a_figure_that_fails_once_is_read_again(self, phase):
         (usage,) = phase(gpu(milliwatts={0: 300_000, 2: UNKNOWN, 3: 100_000}))

@@ -7,8 +7,9 @@ import pytest
 
 from pytest_dlbench.judging.sanity import suspicion
 from pytest_dlbench.model import Cosine
-from pytest_dlbench.records import MachineSpeed, RunOutcome
+from pytest_dlbench.records import ComputeDevice, MachineSpeed, RunOutcome
 from pytest_dlbench.records.problems import (
+    AboveDataSheet,
     EvaluationVaries,
     LossBelowBound,
     LossesRepeat,
@@ -206,3 +207,58 @@ class TestSpeed:
 
     def test_is_none_for_a_precision_that_numpy_lacks(self):
         assert machine_speed(1, "int7") is None
+
+
+class TestGpu:
+    """A GPU's peak is that of a large product in the framework of the run, and that of its data sheet is a limit."""
+
+    @pytest.fixture
+    def on_gpu(self, folder):
+        """A run of the NumPy double that is examined as one on a GPU, with what a product reached on it."""
+        asked = spec("numpy_softmax", folder, steps=20)
+        run = train_once(asked, 0)
+        asked = replace(asked, case=replace(asked.case, device="gpu"), gpu="GPU-5f3c")
+        run = replace(run, device=ComputeDevice(kind="gpu", name="NVIDIA A100-SXM4-40GB"))
+
+        def on_gpu(*found, gpu="", **changes):
+            rest = list(found)
+            probed = []
+
+            def gpu_probe(spec, model):
+                probed.append((spec.gpu, model))
+                return rest.pop(0) if len(rest) > 1 else rest[0]
+
+            examiner = Examiner(gpu_probe=gpu_probe, gpu=gpu)
+            return examiner.examine(replace(asked, **changes), run), probed
+
+        return on_gpu
+
+    def test_the_share_is_that_of_the_product_on_the_leased_gpu(self, on_gpu):
+        found, probed = on_gpu(speed(1e12))
+        assert found.outcome is RunOutcome.FINISHED
+        assert found.speed.flops_per_second == 1e12
+        assert 0 < found.flop_utilisation < 1
+        assert probed == [("GPU-5f3c", "NVIDIA A100-SXM4-40GB")]
+
+    def test_the_model_is_the_one_that_its_driver_reports_if_that_is_known(self, on_gpu):
+        _, probed = on_gpu(speed(1e12), gpu="Tesla T4 15 GiB")
+        assert probed == [("GPU-5f3c", "Tesla T4 15 GiB")]
+
+    def test_steps_that_are_faster_than_the_product_in_all_probes_are_impossible(self, on_gpu):
+        found, probed = on_gpu(speed(1.0))
+        assert found.outcome is RunOutcome.FAILED
+        assert isinstance(found.problem, TooFast)
+        assert len(probed) == 3
+
+    def test_a_product_that_is_faster_than_the_data_sheet_is_impossible(self, on_gpu):
+        found, _ = on_gpu(replace(speed(156e12), published_flops_per_second=19.5e12))
+        assert found.outcome is RunOutcome.FAILED
+        assert found.problem == AboveDataSheet(precision="float32", measured=156e12, published=19.5e12)
+
+    def test_an_overclocked_gpu_is_not_impossible(self, on_gpu):
+        found, _ = on_gpu(replace(speed(21e12), published_flops_per_second=19.5e12))
+        assert found.outcome is RunOutcome.FINISHED
+
+    def test_a_probe_that_fails_is_absent_with_that_reason(self, on_gpu):
+        found, _ = on_gpu(None)
+        assert (found.speed, found.absent["machine speed"]) == (None, "the probe failed")

@@ -83,7 +83,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
 
 
 def _is_of(cell: Cell, case: Measured) -> bool:
-    return case.case.model == cell.model and (case.case.device != "cpu") == cell.is_gpu
+    return case.case.model == cell.model and case.case.device == ("gpu" if cell.is_gpu else "cpu")
 
 
 def _ratios(members: Mapping[str, Measured]) -> dict[str, dict[str, Interval]]:

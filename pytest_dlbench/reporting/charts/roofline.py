@@ -63,13 +63,15 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
 
 def _rows(number: int, case: Measured) -> Iterator[Row]:
     placed = [(run, run.speed, run.work) for run in case.trained if run.flop_utilisation is not None]
-    known = [(run, speed, work) for run, speed, work in placed if speed and work]
+    # Without a bandwidth there is no roof: that of GPUs is not measured.
+    known = [(run, speed, work) for run, speed, work in placed if speed and work and speed.copied_bytes_per_second]
     if not known:
         return
     # All runs of a case have one network; the machine's speed is measured once per session, or again if it was too low.
     _, speed, work = known[-1]
     achieved = median(_achieved(run, found) for run, found, _ in known)
     intensity = work.flops / work.least_bytes
+    assert speed.copied_bytes_per_second is not None
     peak, bandwidth = speed.flops_per_second / GIGA, speed.copied_bytes_per_second / GIGA
     attainable = min(peak, intensity * bandwidth)
     share = 100 * achieved / attainable

@@ -219,7 +219,7 @@ def match(figures: Iterable[Placed], cases: Sequence[Observed]) -> Iterator[Matc
 
 def _match(one: Placed, place: Place, cases: Sequence[Observed]) -> Matched:
     metric = METRICS[place.metric]
-    on_device = [case for case in cases if (case.case.device != "cpu") == place.is_gpu]
+    on_device = [case for case in cases if case.case.device == ("gpu" if place.is_gpu else "cpu")]
     same = [case for case in on_device if case.case.model == place.model and case.case.framework in place.frameworks]
     if not same:
         is_gpu = place.is_gpu and not on_device

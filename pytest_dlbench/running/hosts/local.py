@@ -62,7 +62,8 @@ class ThisMachine:
             yield LocalHost(specs=tuple(specs))
         elif spec.is_timed or case.device != devices.CPU:
             with devices.held(case.device, patience, partial(devices.gpus, spec.gpu_numbers)) as gpu:
-                yield LocalHost(specs=tuple(replace(one, gpu=gpu) for one in specs))
+                cores = devices.cores_near(gpu) if case.device == "gpu" else frozenset[int]()
+                yield LocalHost(specs=tuple(replace(one, gpu=gpu, cores=cores) for one in specs))
         else:
             with devices.shared(case.threads * spec.workers_here, patience) as cores:
                 yield LocalHost(specs=tuple(replace(one, cores=cores) for one in specs))

@@ -30,6 +30,8 @@ A100: Mapping[str, Any] = {
     "persistence": 1,
     "limit": 400_000,
     "ecc": 1,
+    "pcie_generation": 4,
+    "pcie_lanes": 16,
     "mig": "error:3",
 }
 T4: Mapping[str, Any] = {**A100, "uuid": "GPU-7aa1", "name": "Tesla T4", "capability": "7.5", "total": 15 * 2**30}

@@ -198,6 +198,10 @@ int nvmlDeviceGetEccMode(Device device, unsigned *current, unsigned *pending) {
     *pending = *current;
     return code;
 }
+int nvmlDeviceGetMaxPcieLinkGeneration(Device device, unsigned *generation) {
+    return small(device, "pcie_generation", generation);
+}
+int nvmlDeviceGetCurrPcieLinkWidth(Device device, unsigned *lanes) { return small(device, "pcie_lanes", lanes); }
 int nvmlDeviceGetTotalEnergyConsumption(Device device, unsigned long long *joules) {
     return number(device, "millijoules", joules);
 }
