@@ -77,6 +77,20 @@ def test_a_lossy_exchange_is_not_certified_and_refused_where_a_framework_has_non
     assert outline(replace(lossy, workers=1), FRAMEWORKS["paddle"]).refusal == ""
 
 
+def test_an_exchange_that_changes_no_loss_is_certified():
+    central = replace(SETTINGS, changes=(Change(name="exchange", value="server"),))
+    found = outline(central, FRAMEWORKS["mxnet"])
+    assert (found.refusal, uncertifiable(found.case, found.network, FRAMEWORKS["mxnet"])) == ("", "")
+
+
+def test_a_program_that_only_several_workers_need_is_missed_by_them_alone(monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    chainer = FRAMEWORKS["chainer"]
+    assert "mpiexec, which starts the processes of MPI, is not on PATH" in outline(framework=chainer).refusal
+    assert outline(replace(SETTINGS, workers=1), chainer).refusal == ""
+    assert outline(replace(SETTINGS, places=PlacesElsewhere()), chainer).refusal == ""
+
+
 def test_spread_workers_have_the_processors_of_a_host_each_and_are_part_of_the_name():
     found = outline(SPREAD, FRAMEWORKS["pytorch"])
     assert (found.refusal, found.case.id) == (

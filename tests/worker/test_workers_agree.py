@@ -43,7 +43,7 @@ REFUSING = "keras-jax"
 TOO_OLD = "pytorch-1.0"
 PARALLEL = sorted({name for name, framework in FRAMEWORKS.items() if has_workers(framework)} - {TOO_OLD, REFUSING})
 # The others meet in a file.
-LISTENING = sorted({*PARALLEL} - {"keras-torch", "pytorch", "pytorch-compile"})
+LISTENING = sorted({*PARALLEL} - {"chainer", "keras-torch", "pytorch", "pytorch-compile"})
 # Of losses, relative. Rounding alone: the sum over a batch is that of two parts.
 BOUNDS = {"float64": 1e-12, "float32": 1e-5}
 # There Keras has no float64 at all.
@@ -64,6 +64,9 @@ MODEL = Model(
     head=SoftmaxCrossEntropy(classes=10),
     recipe=RECIPE,
 )
+
+# Far more bytes of gradients than of anything else that workers send.
+WIDE = (Flatten(), Dense(512), ReLU(), Dense(512), ReLU(), Dense(10))
 
 
 def train(
@@ -114,13 +117,39 @@ def test_the_exchange_is_seen_on_the_loopback_interface_and_steps_without_it_wer
 
 def test_an_exchange_in_16_bits_sends_fewer_bytes_and_changes_the_losses():
     place_of("pytorch", "workers")
-    wide = (Flatten(), Dense(512), ReLU(), Dense(512), ReLU(), Dense(10))
     changes = ((), (Change(name="exchange", value="fp16"),))
-    full, lossy = (train(FRAMEWORKS["pytorch"], 2, layers=wide, changes=change) for change in changes)
+    full, lossy = (train(FRAMEWORKS["pytorch"], 2, layers=WIDE, changes=change) for change in changes)
     assert full.outcome is lossy.outcome is RunOutcome.FINISHED, full.message + lossy.message
     sent, sent_lossy = (run.usage["train"].readings["loopback_bytes"] for run in (full, lossy))
     assert sent_lossy < 0.6 * sent
     assert 0 < deviation(lossy, full) < 0.1
+
+
+def test_servers_of_mxnet_that_update_the_weights_have_the_losses_of_one_worker():
+    place_of("mxnet", "workers")
+    adam = replace(RECIPE, optimizer=Adam(0.01))
+    one, two = (
+        train(FRAMEWORKS["mxnet"], workers, "float64", recipe=adam, changes=(Change(name="exchange", value="server"),))
+        for workers in (1, 2)
+    )
+    assert one.outcome is two.outcome is RunOutcome.FINISHED, one.message + two.message
+    assert deviation(two, one) <= BOUNDS["float64"]
+    assert two.evaluation.loss == pytest.approx(one.evaluation.loss, rel=5 * BOUNDS["float64"])
+
+
+def test_servers_of_mxnet_get_fewer_bytes_in_two_bits_for_each_value():
+    place_of("mxnet", "workers")
+    changes = ((), (Change(name="exchange", value="2bit"),))
+    full, lossy = (train(FRAMEWORKS["mxnet"], 2, layers=WIDE, changes=change) for change in changes)
+    assert full.outcome is lossy.outcome is RunOutcome.FINISHED, full.message + lossy.message
+    sent, sent_lossy = (run.usage["train"].readings["loopback_bytes"] for run in (full, lossy))
+    # Sums come back in full: half of the bytes, and a sixteenth of the other half.
+    assert sent_lossy < 0.6 * sent
+    assert deviation(lossy, full) > 0
+    assert lossy.training.losses[-1] < lossy.training.losses[0]
+    refused = train(FRAMEWORKS["mxnet"], 2, "float64", changes=changes[1])
+    assert refused.outcome is RunOutcome.UNSUPPORTED
+    assert "compresses gradients in float32 only" in refused.message
 
 
 def test_two_workers_crop_and_flip_images_as_one_does():
@@ -142,18 +171,20 @@ def faulty(name: str, fault: str) -> Run:
 @pytest.mark.parametrize(
     ("name", "fault"),
     [
-        *((name, "summed") for name in ("jax", "pytorch")),
-        *((name, "one part") for name in ("jax", "keras-tensorflow", "keras-torch", "pytorch")),
+        *((name, "summed") for name in ("chainer", "jax", "mxnet", "pytorch")),
+        *((name, "one part") for name in ("chainer", "jax", "keras-tensorflow", "keras-torch", "mxnet", "pytorch")),
+        # Its first update only makes the weights equal, which they are.
+        ("chainer", "broadcast"),
     ],
 )
-def test_losses_reveal_gradients_that_are_summed_and_workers_that_read_the_same_part(name, fault):
+def test_losses_reveal_gradients_that_are_summed_or_not_used_and_workers_that_read_the_same_part(name, fault):
     place_of(name, "workers")
     run = faulty(name, fault)
     assert run.outcome is RunOutcome.FINISHED, run.message
     assert deviation(run, train(FRAMEWORKS[name], 1)) > 100 * BOUNDS["float32"], json.dumps(run.training.losses)
 
 
-@pytest.mark.parametrize("name", ["jax", "keras-tensorflow", "keras-torch", "pytorch"])
+@pytest.mark.parametrize("name", ["chainer", "jax", "keras-tensorflow", "keras-torch", "mxnet", "pytorch"])
 def test_weights_reveal_one_step_without_exchange(name):
     place_of(name, "workers")
     run = faulty(name, "unsynchronised")

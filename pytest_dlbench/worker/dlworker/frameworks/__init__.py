@@ -68,8 +68,9 @@ A builder is a module with
     ``OF_EACH``, optional: those of "batch_norm", "dropout", "detections" and "ignored_labels" that each worker computes
     of its part of the batch, or with random numbers of its own; without it, all;
     ``PLACEMENTS``, optional: ("spread",) if the workers can also meet on several hosts;
-    ``EXCHANGES``, optional: ("fp16",) if the Trainer can round gradients to 16 bits for the exchange, as
-    ``group["exchange"]`` asks for; otherwise that is "full".
+    ``EXCHANGES``, optional: other exchanges than "full" that the Trainer has, one of which ``group["exchange"]`` may
+    ask for, such as ("fp16",) if it can round gradients to 16 bits;
+    ``EXACT``, optional: those of them that change no loss.
 
 ``operators``, optional
     A module of the folder by which single operators are measured, in float32.
