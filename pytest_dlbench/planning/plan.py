@@ -155,6 +155,7 @@ class RunSettings:
         refusal = refusal or unsupported(framework, network, asked) or _unchanged(framework)
         cores = self.machine.cores * self._hosts(changes)
         refusal = refusal or workers.refusal(case, cores, framework, asked, purpose)
+        refusal = refusal or workers.unequal(case, network, framework)
         refusal = refusal or self._cannot_meet(case, framework, changes)
         return Outline(
             case=case,

@@ -26,6 +26,17 @@ def refusal(case: Case, cores: int, framework: Framework, recipe: Recipe, purpos
     return next(_refusals(case, cores, framework, recipe, purpose), "") if case.workers > 1 else ""
 
 
+def unequal(case: Case, network: Network, framework: Framework) -> str:
+    """Why the mean of the workers' gradients would not be the gradient of the batch's loss; empty if it is."""
+    unlike = unlike_one(case, network, framework)
+    if unlike is None or "ignored_labels" not in unlike.kinds:
+        return ""
+    return (
+        f"some labels are ignored, and each worker of {framework.name} divides its loss by the number of the others in"
+        " its part of the batch, which differs from part to part"
+    )
+
+
 def _refusals(case: Case, cores: int, framework: Framework, recipe: Recipe, purpose: Purpose) -> Iterator[str]:
     workers, threads = case.workers, case.threads
     if purpose != "training":

@@ -10,7 +10,6 @@ import numpy as np
 import psutil
 import pytest
 
-from pytest_dlbench.data import synthetic
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import DEVICES, FRAMEWORKS, Framework
 from pytest_dlbench.environments.supports import has_workers
@@ -22,15 +21,17 @@ from pytest_dlbench.model import (
     Conv2D,
     Dense,
     Dropout,
+    Embedding,
     Flatten,
     Layer,
     MaxPool,
     Model,
     Recipe,
     ReLU,
+    SequenceCrossEntropy,
     SoftmaxCrossEntropy,
 )
-from pytest_dlbench.planning.plan import RunSettings
+from pytest_dlbench.planning.plan import RunSettings, synthetic_for
 from pytest_dlbench.planning.sweep import Change
 from pytest_dlbench.records import Machine, Run, RunOutcome
 from pytest_dlbench.running.training import train_once
@@ -65,6 +66,18 @@ MODEL = Model(
     recipe=RECIPE,
 )
 
+# Of sequences that end before their padding, whose labels are ignored there: not as many in one part of a batch as in
+# another.
+READER = Model(
+    name="reader",
+    family="rnn",
+    input_shape=(6,),
+    vocabulary=12,
+    layers=(Embedding(12, 5, padding=0, limit=1.0), Dense(12)),
+    head=SequenceCrossEntropy(classes=12, ignored=0),
+    recipe=RECIPE,
+)
+
 # Far more bytes of gradients than of anything else that workers send.
 WIDE = (Flatten(), Dense(512), ReLU(), Dense(512), ReLU(), Dense(10))
 
@@ -76,13 +89,14 @@ def train(
     layers: Sequence[Layer] = MODEL.layers,
     recipe: Recipe = RECIPE,
     *,
+    model: Model = MODEL,
     changes: tuple[Change, ...] = (),
 ) -> Run:
     settings = replace(SETTINGS, workers=workers, changes=changes)
-    data = synthetic(MODEL.input_shape, 10)
+    model = model if model is READER else replace(model, layers=tuple(layers))
+    data = synthetic_for(model)
     prepare(data)
     recipe = replace(recipe, precision=precision)
-    model = replace(MODEL, layers=tuple(layers))
     spec = settings.spec(framework, model, data, DEVICES["cpu"], recipe=recipe, steps=STEPS)
     return train_once(spec, 0)
 
@@ -123,6 +137,22 @@ def test_an_exchange_in_16_bits_sends_fewer_bytes_and_changes_the_losses():
     sent, sent_lossy = (run.usage["train"].readings["loopback_bytes"] for run in (full, lossy))
     assert sent_lossy < 0.6 * sent
     assert 0 < deviation(lossy, full) < 0.1
+
+
+@pytest.mark.parametrize("name", PARALLEL)
+def test_labels_that_count_have_the_same_weight_on_all_workers(name):
+    place_of(name, "workers")
+    precision = "float32" if name in SINGLE_ONLY else "float64"
+    one, two = (train(FRAMEWORKS[name], workers, precision, model=READER) for workers in (1, 2))
+    assert one.outcome is two.outcome is RunOutcome.FINISHED, one.message + two.message
+    assert deviation(two, one) <= BOUNDS[precision]
+
+
+def test_losses_reveal_labels_that_are_averaged_by_each_worker(monkeypatch):
+    place_of("pytorch", "workers")
+    one = train(FRAMEWORKS["pytorch"], 1, model=READER)
+    monkeypatch.setattr("pytest_dlbench.running.training._weighed", lambda *_: {})
+    assert deviation(train(FRAMEWORKS["pytorch"], 2, model=READER), one) > 30 * BOUNDS["float32"]
 
 
 def test_servers_of_mxnet_that_update_the_weights_have_the_losses_of_one_worker():

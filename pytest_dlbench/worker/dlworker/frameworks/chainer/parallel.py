@@ -9,13 +9,17 @@ import json
 import os
 import subprocess
 import sys
+from importlib import import_module
 from time import sleep
 
 import numpy as np
 
 from dlworker.frameworks import chainer as builder
 from dlworker.frameworks.chainer import placeholder
+from dlworker.meeting import Weighed
 from dlworker.protocol import RequestError
+
+OF_EACH = ("batch_norm", "dropout", "detections")
 
 # As root, which containers are; on any number of processors; on those that the driver has chosen.
 MPIEXEC = ("mpiexec", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none")
@@ -37,10 +41,18 @@ def join(group):
         _start(group["workers"], folder)
     os.environ.update(_variables(placeholder.file(folder, group["rank"])))
     os.environ.update(OVER_TCP, OMPI_MCA_btl_tcp_if_include=group["interface"])
-    # Importing it initialises MPI.
+    COMMUNICATORS.append(_chainermn().create_communicator("naive"))
+
+
+def _chainermn():
+    try:
+        # This initialises MPI.
+        import_module("mpi4py.MPI")
+    except ImportError as error:
+        raise RequestError("unsupported", "several workers of Chainer need mpi4py: %s" % error)
     import chainermn  # noqa: PLC0415
 
-    COMMUNICATORS.append(chainermn.create_communicator("naive"))
+    return chainermn
 
 
 def _start(workers, folder):
@@ -70,17 +82,16 @@ def leave():
         process.wait(END_SECONDS)
 
 
-class Trainer(builder.Trainer):
+class Trainer(Weighed, builder.Trainer):
     """The network in one of several workers. Batch normalisation uses its part of the batch."""
 
     def __init__(self, network, recipe, weights, device, seed, group):
-        import chainermn  # noqa: PLC0415 - initialises MPI
-
         super().__init__(network, recipe, weights, device, seed)
         # The weights are the same, and the dropout masks must not be.
         np.random.seed(seed + group["rank"])
+        self.loss = self.weighed(self.loss)
         self.alone = self.optimizer
-        self.optimizer = chainermn.create_multi_node_optimizer(self.alone, COMMUNICATORS[0])
+        self.optimizer = _chainermn().create_multi_node_optimizer(self.alone, COMMUNICATORS[0])
         # Its first update only sends the first worker's weights to the others, without a step.
         self.optimizer.update()
 

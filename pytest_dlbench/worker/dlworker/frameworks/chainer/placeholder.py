@@ -29,7 +29,7 @@ def main(folder):
     place = file(folder, int(os.environ["OMPI_COMM_WORLD_RANK"]))
     with open(place + ".part", "w") as part:
         json.dump(dict(os.environ), part)
-    # Whoever finds it finds all of it.
+    # A worker that finds it finds all of it.
     os.rename(place + ".part", place)
     while not os.path.exists(os.path.join(folder, END)):
         sleep(POLL_SECONDS)

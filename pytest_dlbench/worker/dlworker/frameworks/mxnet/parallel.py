@@ -12,9 +12,10 @@ import mxnet as mx
 from dlworker.frameworks import mxnet as builder
 from dlworker.frameworks.mxnet import store
 from dlworker.frameworks.mxnet.optimizers import optimizer
-from dlworker.meeting import address
+from dlworker.meeting import Weighed, address
 from dlworker.protocol import RequestError
 
+OF_EACH = ("batch_norm", "dropout", "detections")
 EXCHANGES = ("2bit", "server")
 EXACT = ("server",)
 # Of a value in the gradient's mean over all workers, what 2bit sends: minus this, nothing, or this. The rest is kept
@@ -56,7 +57,7 @@ def leave():
         process.wait(END_SECONDS)
 
 
-class Trainer(builder.Trainer):
+class Trainer(Weighed, builder.Trainer):
     """The network in one of several workers. Batch normalisation uses its part of the batch."""
 
     def __init__(self, network, recipe, weights, device, seed, group):
@@ -95,6 +96,10 @@ class Trainer(builder.Trainer):
             self._sum(key, gradient, parameter.data() if self.exchange == "server" else gradient)
         if self.exchange != "server":
             super()._update()
+
+    def _counts(self, labels):
+        counts = super()._counts(labels)
+        return counts if self.factors is None else counts / self.factor()
 
     def _sum(self, key, gradient, changed):
         """Send a gradient and get what the servers have made of all workers'."""
