@@ -72,7 +72,7 @@ SWEEPS: Mapping[str, Sweep] = {
             *(f"pytest_dlbench/running/{name}.py" for name in ("group", "merging", "pinning", "training")),
         ),
         frameworks=(
-            *("jax", "keras-jax", "keras-tensorflow", "keras-torch", "paddle"),
+            *("chainer", "jax", "keras-jax", "keras-tensorflow", "keras-torch", "mxnet", "mxnet-imperative", "paddle"),
             *("pytorch", "pytorch-1.0", "pytorch-compile", "tensorflow", "tensorflow-xla"),
         ),
     ),

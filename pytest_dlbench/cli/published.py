@@ -15,12 +15,14 @@ from pytest_dlbench.reporting.published import studies
 
 if TYPE_CHECKING:
     from pytest_dlbench.reporting.published.placing import Matched, Placed
+    from pytest_dlbench.reporting.published.scaling import Scaled
 
 MORE = """
 Without SOURCE: all studies, how many of their figures can be placed next to ours, and why the others cannot. With
 SOURCE: its figures as published, with our metric or the reason for none, and the known flaws of its cells. With
 --beside: ranks and ratios between frameworks, theirs and ours, and which rankings were reproduced; then every figure
-that the records also have, and why they lack the others. Seconds were measured on other machines.
+that the records also have, and why they lack the others. Seconds were measured on other machines. Trainings on several
+GPUs are shown as ratios, next to yours with as many workers (--dlbench-workers).
 
 examples:
   dlbench published
@@ -56,11 +58,25 @@ def _published(asked: argparse.Namespace) -> int:
         figures = placing.placed(asked.source)
         if asked.json:
             return _json([_placed(one) for one in figures])
-        return _print(tables.study(asked.source, known[asked.source], figures))
+        gains = tables.scaled(_scaled(asked.source))
+        return _print([*tables.study(asked.source, known[asked.source], figures), *(["", *gains] if gains else [])])
     counts = {name: placing.counts(placing.placed(name)) for name in known}
     if asked.json:
-        return _json({name: {**asdict(study), "counts": counts[name]} for name, study in known.items()})
+        of_studies = {
+            name: {"counts": counts[name], "scaling": [_gain(one) for one in _scaled(name)]} for name in known
+        }
+        return _json({name: {**asdict(study), **of_studies[name]} for name, study in known.items()})
     return _print(tables.studies(known, counts))
+
+
+def _scaled(source: str | None) -> "list[Scaled]":
+    from pytest_dlbench.reporting.published import scaling  # noqa: PLC0415 - loads NumPy
+
+    return [one for name in studies.studies() if source in (None, name) for one in scaling.scaled(name)]
+
+
+def _gain(one: "Scaled") -> dict[str, Any]:
+    return {**asdict(one), "efficiency": one.efficiency}
 
 
 def _placed(one: "Placed") -> dict[str, Any]:
@@ -71,12 +87,15 @@ def _placed(one: "Placed") -> dict[str, Any]:
 def _compared(source: str | None, paths: Sequence[Path], *, is_json: bool) -> int:
     require_report("dlbench published --beside")
     # Late: SciPy and Altair are slow to load, and only needed here.
+    from pytest_dlbench.reporting.charts import workers  # noqa: PLC0415
     from pytest_dlbench.reporting.charts.published import comparisons  # noqa: PLC0415
     from pytest_dlbench.reporting.page.gathering import gather  # noqa: PLC0415
     from pytest_dlbench.reporting.published import placing, tables  # noqa: PLC0415
     from pytest_dlbench.reporting.published.observing import observe  # noqa: PLC0415
 
-    orders = [(case.cell, one) for case, one in comparisons(gather(paths).cases) if source in (None, one.cell.source)]
+    cases = gather(paths).cases
+    orders = [(case.cell, one) for case, one in comparisons(cases) if source in (None, one.cell.source)]
+    scaled, gains = _scaled(source), workers.gains(cases)
     placed = [one for name in studies.studies() if source in (None, name) for one in placing.placed(name)]
     matched = list(placing.match(placed, observe(paths).cases))
     counts = tables.counted(matched, placing.counts(placed))
@@ -87,10 +106,12 @@ def _compared(source: str | None, paths: Sequence[Path], *, is_json: bool) -> in
                 "orders": [{"ours": cell, **asdict(one), "held": one.held, "flaws": one.flaws} for cell, one in orders],
                 "figures": [_matched(one) for one in matched],
                 "counts": counts,
+                "scaling": [{**_gain(one), "ours": tables.gain(one, gains)} for one in scaled],
             }
         )
     elif is_known:
         _print([*tables.side_by_side(orders), ""] if orders else [])
+        _print([*tables.scaled(scaled, gains), ""] if gains else [])
         _print(tables.matched(matched, placing.counts(placed)))
     else:
         _print(["no published figure has the model, the framework and the device of one of these records"])

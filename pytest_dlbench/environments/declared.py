@@ -77,7 +77,7 @@ MXNET = Environment(name="mxnet", python="3.11", requirements=("mxnet==1.9.1", _
 CHAINER = Environment(
     name="chainer",
     python="3.11",
-    requirements=("chainer==7.8.1", _NUMPY_WITH_ALIASES, "protobuf==3.20.3", "setuptools==65.5.1"),
+    requirements=("chainer==7.8.1", "mpi4py==4.1.2", _NUMPY_WITH_ALIASES, "protobuf==3.20.3", "setuptools==65.5.1"),
     build_constraints=("setuptools==65.5.1",),
     notes="Chainer uses distutils features that newer versions of setuptools no longer have.",
 )

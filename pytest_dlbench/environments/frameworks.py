@@ -80,6 +80,8 @@ class Framework:
     variables: tuple[tuple[str, str], ...] = ()
     more_programs: tuple[Program, ...] = ()
     """Programs of the system that it needs in addition to those of its environment."""
+    programs_of_workers: tuple[Program, ...] = ()
+    """Programs of the system that only several workers need, to exchange gradients."""
     gpu_needs: tuple[str, ...] = ()
     """The same as ``needs``, for cases on a GPU; none if nothing else is needed there."""
     gpu_environments: tuple[Environment, ...] = ()

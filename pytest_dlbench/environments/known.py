@@ -2,7 +2,7 @@
 
 from pytest_dlbench.environments import declared
 from pytest_dlbench.environments.frameworks import Framework
-from pytest_dlbench.environments.programs import CXX
+from pytest_dlbench.environments.programs import CXX, MPIEXEC
 
 # The builder uses stateless_dropout, which 2.5 does not have; 2.7 was tested.
 _TENSORFLOW_2 = "tensorflow>=2.7 | tensorflow-cpu>=2.7"
@@ -208,6 +208,7 @@ _RETIRED = (
         environments=(declared.CHAINER,),
         gpu_needs=("chainer>=7", "numpy<1.24", _CUPY),
         gpu_environments=(declared.CHAINER_CUDA,),
+        programs_of_workers=(MPIEXEC,),
         more_marks=("legacy",),
     ),
     Framework(

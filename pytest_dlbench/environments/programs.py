@@ -55,6 +55,13 @@ NM = Program(
     elsewhere="GNU binutils, usually the package binutils",
 )
 
+MPIEXEC = Program(
+    names=("mpiexec",),
+    purpose="starts the processes of MPI",
+    debian="openmpi-bin",
+    elsewhere="Open MPI 4 with its libraries, usually the package openmpi",
+)
+
 
 def lacking(name: str, programs: Iterable[Program]) -> str:
     """What ``name`` needs but this machine does not have, a line each; empty if nothing is missing."""

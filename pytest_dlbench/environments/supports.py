@@ -43,6 +43,11 @@ def exchanges(framework: Framework) -> frozenset[str]:
     return _of_parallel("EXCHANGES", framework) or frozenset()
 
 
+def exact_exchanges(framework: Framework) -> frozenset[str]:
+    """Those of them that change no loss: EXACT of the module ``parallel``."""
+    return _of_parallel("EXACT", framework) or frozenset()
+
+
 def _of_parallel(collection: str, framework: Framework) -> frozenset[str] | None:
     return _names(collection, parallel_of(framework), (*framework.folders, WORKER))
 

@@ -157,7 +157,8 @@ class RunSettings:
         refusal = refusal or unsupported(framework, network, asked) or _unchanged(framework)
         cores = self.machine.cores * self._hosts(changes)
         refusal = refusal or workers.refusal(case, cores, framework, asked, purpose)
-        refusal = refusal or self._not_spread(framework, changes)
+        refusal = refusal or workers.unequal(case, network, framework)
+        refusal = refusal or self._cannot_meet(case, framework, changes)
         steps = 0 if refusal else steps_of(asked, dataset, self.scale, network, purpose)
         recipe_steps = 0 if refusal else _steps_of_all(asked, dataset, purpose)
         may_be_longer = device.name != "cpu" and purpose == "training" and steps < most_steps(data.name, recipe_steps)
@@ -182,10 +183,12 @@ class RunSettings:
         """Those of this session and of a side, which replaces them."""
         return tuple({change.name: change for change in (*self.changes, *of_side)}.values())
 
-    def _not_spread(self, framework: Framework, of_side: tuple[Change, ...]) -> str:
-        """Why the workers of a case cannot be on several hosts; empty if they can, or need not."""
+    def _cannot_meet(self, case: Case, framework: Framework, of_side: tuple[Change, ...]) -> str:
+        """Why the workers of a case cannot meet here, or on the hosts that they are on; empty if they can."""
         is_elsewhere = isinstance(self.places, PlacesElsewhere)
-        return workers.not_spread(framework, is_elsewhere=is_elsewhere) if self._hosts(of_side) > 1 else ""
+        if self._hosts(of_side) > 1:
+            return workers.not_spread(framework, is_elsewhere=is_elsewhere)
+        return workers.cannot_meet(case, framework, is_elsewhere=is_elsewhere)
 
     def _changed(
         self, recipe: Recipe, dataset: Dataset, framework: Framework, of_side: tuple[Change, ...]

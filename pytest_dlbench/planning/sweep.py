@@ -32,7 +32,7 @@ WHOLE = {
     "settings": ("equal", "framework"),
     "scaling": ("strong", "weak"),
     "placement": ("together", "spread"),
-    "exchange": ("full", "fp16"),
+    "exchange": ("full", "fp16", "2bit", "server"),
 }
 # Two ways to give the length: setting one replaces the other.
 _INSTEAD = {"epochs": "steps", "steps": "epochs"}

@@ -3,7 +3,14 @@
 from collections.abc import Iterator
 
 from pytest_dlbench.environments import Framework
-from pytest_dlbench.environments.supports import exchanges, has_workers, of_each_worker, placements
+from pytest_dlbench.environments.programs import lacking
+from pytest_dlbench.environments.supports import (
+    exact_exchanges,
+    exchanges,
+    has_workers,
+    of_each_worker,
+    placements,
+)
 from pytest_dlbench.model import Network, Purpose, Recipe
 from pytest_dlbench.records import Case
 from pytest_dlbench.records.reasons import OfEachWorker
@@ -17,6 +24,17 @@ OF_EACH = ("batch_norm", "dropout", "detections", "ignored_labels")
 def refusal(case: Case, cores: int, framework: Framework, recipe: Recipe, purpose: Purpose) -> str:
     """Why the workers of a case cannot train it; empty if they can, or if there is one."""
     return next(_refusals(case, cores, framework, recipe, purpose), "") if case.workers > 1 else ""
+
+
+def unequal(case: Case, network: Network, framework: Framework) -> str:
+    """Why the mean of the workers' gradients would not be the gradient of the batch's loss; empty if it is."""
+    unlike = unlike_one(case, network, framework)
+    if unlike is None or "ignored_labels" not in unlike.kinds:
+        return ""
+    return (
+        f"some labels are ignored, and each worker of {framework.name} divides its loss by the number of the others in"
+        " its part of the batch, which differs from part to part"
+    )
 
 
 def _refusals(case: Case, cores: int, framework: Framework, recipe: Recipe, purpose: Purpose) -> Iterator[str]:
@@ -41,6 +59,16 @@ def _refusals(case: Case, cores: int, framework: Framework, recipe: Recipe, purp
         yield f"{needed} of their own, and there are {cores}"
 
 
+def cannot_meet(case: Case, framework: Framework, *, is_elsewhere: bool) -> str:
+    """What the workers of a case need, in addition to the framework, and this machine lacks; empty if nothing.
+
+    What other hosts have is found out there.
+    """
+    if case.workers == 1 or is_elsewhere:
+        return ""
+    return lacking(f"several workers of {framework.name}", framework.programs_of_workers)
+
+
 def not_spread(framework: Framework, *, is_elsewhere: bool) -> str:
     """Why workers cannot be on a host each; empty if they can."""
     if not is_elsewhere:
@@ -52,7 +80,7 @@ def not_spread(framework: Framework, *, is_elsewhere: bool) -> str:
 
 def uncertifiable(case: Case, network: Network, framework: Framework) -> str:
     """Why the losses of several workers cannot be those of one; empty if they must be, or for one worker."""
-    if case.workers > 1 and (exchange := _exchange(case)) != "full":
+    if case.workers > 1 and (exchange := _exchange(case)) not in {"full", *exact_exchanges(framework)}:
         return f"the exchange is lossy: exchange={exchange} changes the gradients"
     unlike = unlike_one(case, network, framework)
     kinds = " and ".join(unlike.kinds) if unlike else ""

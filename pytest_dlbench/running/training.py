@@ -223,7 +223,8 @@ def _write_inputs(spec: NetworkSpec, seed: int, folder: Path) -> dict[str, Any]:
         rates = str(folder / "rates.npy")
         np.save(rates, spec.learning_rates(), allow_pickle=False)
     weights = write_weights(spec.network, recipe, seed=seed, folder=folder)
-    course = {"rates": rates, "order": _by_worker(spec, "order", order, folder), **_augmented(spec, seed, folder)}
+    more = {**_augmented(spec, seed, folder), **_weighed(spec, order, folder)}
+    course = {"rates": rates, "order": _by_worker(spec, "order", order, folder), **more}
     return {"weights": weights, "course": course, "group": _group(spec, folder)}
 
 
@@ -240,6 +241,22 @@ def _augmented(spec: NetworkSpec, seed: int, folder: Path) -> dict[str, Any]:
         seed=seed,
     )
     return {"draws": _by_worker(spec, "draws", draws, folder)}
+
+
+def _weighed(spec: NetworkSpec, order: NDArray[Any], folder: Path) -> dict[str, Any]:
+    """The file of the factors of each step's loss, sent only where some labels count for none of it.
+
+    Each worker's loss is the mean over the labels of its part that count. With these factors, the mean of their losses
+    is the mean over all labels of the batch that count.
+    """
+    workers, ignored = spec.case.workers, spec.network.as_json().get("ignored")
+    if workers == 1 or ignored is None or spec.purpose == "inference":
+        return {}
+    labels = np.load(spec.data.part("train_labels"), mmap_mode="r", allow_pickle=False)
+    of_examples = (labels != ignored).reshape(len(labels), -1).sum(axis=1)
+    counts = of_examples[order].reshape(len(order), workers, -1).sum(axis=2)
+    factors = workers * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    return {"loss_factors": _by_worker(spec, "factors", factors, folder)}
 
 
 def _by_worker(spec: NetworkSpec, name: str, batches: NDArray[Any], folder: Path) -> str | PerWorker:

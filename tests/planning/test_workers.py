@@ -77,6 +77,20 @@ def test_a_lossy_exchange_is_not_certified_and_refused_where_a_framework_has_non
     assert outline(replace(lossy, workers=1), FRAMEWORKS["paddle"]).refusal == ""
 
 
+def test_an_exchange_that_changes_no_loss_is_certified():
+    central = replace(SETTINGS, changes=(Change(name="exchange", value="server"),))
+    found = outline(central, FRAMEWORKS["mxnet"])
+    assert (found.refusal, uncertifiable(found.case, found.network, FRAMEWORKS["mxnet"])) == ("", "")
+
+
+def test_a_program_that_only_several_workers_need_is_missed_by_them_alone(monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    chainer = FRAMEWORKS["chainer"]
+    assert "mpiexec, which starts the processes of MPI, is not on PATH" in outline(framework=chainer).refusal
+    assert outline(replace(SETTINGS, workers=1), chainer).refusal == ""
+    assert outline(replace(SETTINGS, places=PlacesElsewhere()), chainer).refusal == ""
+
+
 def test_spread_workers_have_the_processors_of_a_host_each_and_are_part_of_the_name():
     found = outline(SPREAD, FRAMEWORKS["pytorch"])
     assert (found.refusal, found.case.id) == (
@@ -118,11 +132,20 @@ def test_layers_that_workers_compute_of_their_part_are_named_and_not_certified()
     assert uncertifiable(outline().case, outline().network, DOUBLE) == ""
 
 
-@pytest.mark.parametrize(
-    ("model", "kind"), [("faster-rcnn-shapes", "detections"), ("tartu-manythings-seq2seq", "ignored_labels")]
-)
-def test_losses_that_are_divided_by_what_differs_from_part_to_part_are_named(model, kind):
-    case, network = replace(outline().case, workers=2), infer(MODELS[model])
+def test_workers_have_the_labels_of_the_whole_batch_that_count_or_are_refused(tmp_path):
+    translation = MODELS["tartu-manythings-seq2seq"]
+    for name in sorted(name for name, framework in FRAMEWORKS.items() if has_workers(framework)):
+        assert outline(framework=FRAMEWORKS[name], model=translation).refusal == ""
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/__init__.py").write_text("from dlworker.frameworks.pytorch import SUPPORTS")
+    (tmp_path / "own/parallel.py").write_text("")
+    own = Framework(name="own", builder="own", folders=(tmp_path,))
+    assert "some labels are ignored, and each worker of own" in outline(framework=own, model=translation).refusal
+    assert outline(replace(SETTINGS, workers=1), own, translation).refusal == ""
+
+
+def test_losses_that_are_divided_by_what_differs_from_part_to_part_are_named():
+    kind, case, network = "detections", replace(outline().case, workers=2), infer(MODELS["faster-rcnn-shapes"])
     found = unlike_one(case, network, FRAMEWORKS["pytorch"])
     assert kind in found.kinds
     assert f"{kind}: each of 2 workers" in uncertifiable(case, network, FRAMEWORKS["pytorch"])

@@ -22,6 +22,8 @@ IMPORTED_AS = {
     "tensorflow-cpu": "tensorflow",
     "theano-pymc": "theano",
 }
+# What workers of a framework exchange gradients by: of its own package, or of its environment.
+EXCHANGING = {"chainer": {"chainermn", "mpi4py"}}
 
 
 def modules_of(builder: str) -> set[str]:
@@ -32,7 +34,7 @@ def modules_of(builder: str) -> set[str]:
     frameworks = [framework for framework in FRAMEWORKS.values() if framework.builder.split(".")[2:3] == [builder]]
     needs = [each.strip() for framework in frameworks for need in framework.needs for each in need.split("|")]
     packages = {re.match(r"[\w.-]+", need)[0] for need in needs}
-    return {IMPORTED_AS.get(package, package) for package in packages}
+    return {IMPORTED_AS.get(package, package) for package in packages} | EXCHANGING.get(builder, set())
 
 
 FRAMEWORK_MODULES = {file.parent.name: modules_of(file.parent.name) for file in WORKER.glob("frameworks/*/__init__.py")}

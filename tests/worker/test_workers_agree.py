@@ -11,7 +11,6 @@ import numpy as np
 import psutil
 import pytest
 
-from pytest_dlbench.data import synthetic
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import DEVICES, FRAMEWORKS, Framework
 from pytest_dlbench.environments.supports import has_workers
@@ -23,15 +22,17 @@ from pytest_dlbench.model import (
     Conv2D,
     Dense,
     Dropout,
+    Embedding,
     Flatten,
     Layer,
     MaxPool,
     Model,
     Recipe,
     ReLU,
+    SequenceCrossEntropy,
     SoftmaxCrossEntropy,
 )
-from pytest_dlbench.planning.plan import RunSettings
+from pytest_dlbench.planning.plan import RunSettings, synthetic_for
 from pytest_dlbench.planning.sweep import Change
 from pytest_dlbench.records import Machine, Run, RunOutcome
 from pytest_dlbench.records.problems import OfWorkers, WorkerDied, WorkersDiffer
@@ -46,7 +47,7 @@ REFUSING = "keras-jax"
 TOO_OLD = "pytorch-1.0"
 PARALLEL = sorted({name for name, framework in FRAMEWORKS.items() if has_workers(framework)} - {TOO_OLD, REFUSING})
 # The others meet in a file.
-LISTENING = sorted({*PARALLEL} - {"keras-torch", "pytorch", "pytorch-compile"})
+LISTENING = sorted({*PARALLEL} - {"chainer", "keras-torch", "pytorch", "pytorch-compile"})
 # Of losses, relative. Rounding alone: the sum over a batch is that of two parts.
 BOUNDS = {"float64": 1e-12, "float32": 1e-5}
 # There Keras has no float64 at all.
@@ -68,6 +69,21 @@ MODEL = Model(
     recipe=RECIPE,
 )
 
+# Of sequences that end before their padding, whose labels are ignored there: not as many in one part of a batch as in
+# another.
+READER = Model(
+    name="reader",
+    family="rnn",
+    input_shape=(6,),
+    vocabulary=12,
+    layers=(Embedding(12, 5, padding=0, limit=1.0), Dense(12)),
+    head=SequenceCrossEntropy(classes=12, ignored=0),
+    recipe=RECIPE,
+)
+
+# Far more bytes of gradients than of anything else that workers send.
+WIDE = (Flatten(), Dense(512), ReLU(), Dense(512), ReLU(), Dense(10))
+
 
 def train(
     framework: Framework,
@@ -76,13 +92,14 @@ def train(
     layers: Sequence[Layer] = MODEL.layers,
     recipe: Recipe = RECIPE,
     *,
+    model: Model = MODEL,
     changes: tuple[Change, ...] = (),
 ) -> Run:
     settings = replace(SETTINGS, workers=workers, changes=changes)
-    data = synthetic(MODEL.input_shape, 10)
+    model = model if model is READER else replace(model, layers=tuple(layers))
+    data = synthetic_for(model)
     prepare(data)
     recipe = replace(recipe, precision=precision)
-    model = replace(MODEL, layers=tuple(layers))
     spec = settings.spec(framework, model, data, DEVICES["cpu"], recipe=recipe, steps=STEPS)
     return train_once(spec, 0)
 
@@ -117,13 +134,55 @@ def test_the_exchange_is_seen_on_the_loopback_interface_and_steps_without_it_wer
 
 def test_an_exchange_in_16_bits_sends_fewer_bytes_and_changes_the_losses():
     place_of("pytorch", "workers")
-    wide = (Flatten(), Dense(512), ReLU(), Dense(512), ReLU(), Dense(10))
     changes = ((), (Change(name="exchange", value="fp16"),))
-    full, lossy = (train(FRAMEWORKS["pytorch"], 2, layers=wide, changes=change) for change in changes)
+    full, lossy = (train(FRAMEWORKS["pytorch"], 2, layers=WIDE, changes=change) for change in changes)
     assert full.outcome is lossy.outcome is RunOutcome.FINISHED, problems.of_run(full) + problems.of_run(lossy)
     sent, sent_lossy = (run.usage["train"].readings["loopback_bytes"] for run in (full, lossy))
     assert sent_lossy < 0.6 * sent
     assert 0 < deviation(lossy, full) < 0.1
+
+
+@pytest.mark.parametrize("name", PARALLEL)
+def test_labels_that_count_have_the_same_weight_on_all_workers(name):
+    place_of(name, "workers")
+    precision = "float32" if name in SINGLE_ONLY else "float64"
+    one, two = (train(FRAMEWORKS[name], workers, precision, model=READER) for workers in (1, 2))
+    assert one.outcome is two.outcome is RunOutcome.FINISHED, problems.of_run(one) + problems.of_run(two)
+    assert deviation(two, one) <= BOUNDS[precision]
+
+
+def test_losses_reveal_labels_that_are_averaged_by_each_worker(monkeypatch):
+    place_of("pytorch", "workers")
+    one = train(FRAMEWORKS["pytorch"], 1, model=READER)
+    monkeypatch.setattr("pytest_dlbench.running.training._weighed", lambda *_: {})
+    assert deviation(train(FRAMEWORKS["pytorch"], 2, model=READER), one) > 30 * BOUNDS["float32"]
+
+
+def test_servers_of_mxnet_that_update_the_weights_have_the_losses_of_one_worker():
+    place_of("mxnet", "workers")
+    adam = replace(RECIPE, optimizer=Adam(0.01))
+    one, two = (
+        train(FRAMEWORKS["mxnet"], workers, "float64", recipe=adam, changes=(Change(name="exchange", value="server"),))
+        for workers in (1, 2)
+    )
+    assert one.outcome is two.outcome is RunOutcome.FINISHED, problems.of_run(one) + problems.of_run(two)
+    assert deviation(two, one) <= BOUNDS["float64"]
+    assert two.evaluation.loss == pytest.approx(one.evaluation.loss, rel=5 * BOUNDS["float64"])
+
+
+def test_servers_of_mxnet_get_fewer_bytes_in_two_bits_for_each_value():
+    place_of("mxnet", "workers")
+    changes = ((), (Change(name="exchange", value="2bit"),))
+    full, lossy = (train(FRAMEWORKS["mxnet"], 2, layers=WIDE, changes=change) for change in changes)
+    assert full.outcome is lossy.outcome is RunOutcome.FINISHED, problems.of_run(full) + problems.of_run(lossy)
+    sent, sent_lossy = (run.usage["train"].readings["loopback_bytes"] for run in (full, lossy))
+    # Sums come back in full: half of the bytes, and a sixteenth of the other half.
+    assert sent_lossy < 0.6 * sent
+    assert deviation(lossy, full) > 0
+    assert lossy.training.losses[-1] < lossy.training.losses[0]
+    refused = train(FRAMEWORKS["mxnet"], 2, "float64", changes=changes[1])
+    assert refused.outcome is RunOutcome.UNSUPPORTED
+    assert "compresses gradients in float32 only" in refused.message
 
 
 def test_two_workers_crop_and_flip_images_as_one_does():
@@ -145,18 +204,20 @@ def faulty(name: str, fault: str) -> Run:
 @pytest.mark.parametrize(
     ("name", "fault"),
     [
-        *((name, "summed") for name in ("jax", "pytorch")),
-        *((name, "one part") for name in ("jax", "keras-tensorflow", "keras-torch", "pytorch")),
+        *((name, "summed") for name in ("chainer", "jax", "mxnet", "pytorch")),
+        *((name, "one part") for name in ("chainer", "jax", "keras-tensorflow", "keras-torch", "mxnet", "pytorch")),
+        # Its first update only makes the weights equal, which they are.
+        ("chainer", "broadcast"),
     ],
 )
-def test_losses_reveal_gradients_that_are_summed_and_workers_that_read_the_same_part(name, fault):
+def test_losses_reveal_gradients_that_are_summed_or_not_used_and_workers_that_read_the_same_part(name, fault):
     place_of(name, "workers")
     run = faulty(name, fault)
     assert run.outcome is RunOutcome.FINISHED, problems.of_run(run)
     assert deviation(run, train(FRAMEWORKS[name], 1)) > 100 * BOUNDS["float32"], json.dumps(run.training.losses)
 
 
-@pytest.mark.parametrize("name", ["jax", "keras-tensorflow", "keras-torch", "pytorch"])
+@pytest.mark.parametrize("name", ["chainer", "jax", "keras-tensorflow", "keras-torch", "mxnet", "pytorch"])
 def test_weights_reveal_one_step_without_exchange(name):
     place_of(name, "workers")
     run = faulty(name, "unsynchronised")

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pytest_dlbench.reporting import figures as shown
 from pytest_dlbench.reporting import terminal
 from pytest_dlbench.reporting.published.comparison import Comparison, summary
+from pytest_dlbench.reporting.published.names import FRAMEWORKS
 from pytest_dlbench.reporting.published.placing import Absence, Caveat, Matched, Placed, Unmatched, counts
+from pytest_dlbench.reporting.published.scaling import Scaled
 from pytest_dlbench.reporting.published.studies import Figure, Study, flaws
 
 # Why a published figure cannot stand next to one of ours.
@@ -100,6 +102,34 @@ def study(name: str, source: Study, placed: Sequence[Placed]) -> list[str]:
     reasons = _counted(counts(placed), f"figures of {name}")
     flawed = [f"  {flaw}" for flaw in _known(published)]
     return [*lines, "", *terminal.lines(grid), "", *reasons, "", "known flaws:", *flawed]
+
+
+BATCH: Mapping[bool | None, str] = {True: "grows", False: "kept", None: "not printed"}
+Gains = Mapping[tuple[str, str, int], float]
+"""Our speed-ups on processors, by framework, model and number of workers."""
+
+
+def scaled(found: Sequence[Scaled], ours: Gains | None = None) -> list[str]:
+    """One row for each published training on several GPUs, next to as many workers of ours if there are any."""
+    if not found:
+        return []
+    grid = terminal.grid(
+        "study", "framework", "network", "GPU", "batch of all", right=("GPUs", "speed-up", "efficiency")
+    )
+    if ours is not None:
+        grid.add_column("ours, workers on processors", justify="right")
+    for one in found:
+        figure, found_here = one.figure, gain(one, ours or {})
+        place = (figure.source, figure.framework, _place(figure), figure.device, BATCH[one.is_weak])
+        ratios = (str(one.devices), f"{one.speedup:.2f}", f"{100 * one.efficiency:.0f} %")
+        grid.add_row(*place, *ratios, *([] if ours is None else [f"{found_here:.2f}" if found_here else "–"]))
+    return ["several GPUs, as ratios of samples per second:", *terminal.lines(grid)]
+
+
+def gain(one: Scaled, ours: Gains) -> float | None:
+    """Our speed-up with as many workers, of the same network in a framework that the published name stands for."""
+    names = FRAMEWORKS.get(one.figure.framework, ())
+    return next((ours[key] for name in names if (key := (name, one.model or "", one.devices)) in ours), None)
 
 
 def _known(published: Sequence[Figure]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from dlworker.augmenting import augmented
 from dlworker.checking import repeated
 from dlworker.detection import Judge, prepared
 from dlworker.evaluation import Answers
-from dlworker.meeting import parallel_of
+from dlworker.meeting import factors_in, parallel_of
 from dlworker.operators import check_calls, operate, prepare
 from dlworker.pipeline import Pipeline
 from dlworker.planting import slowed
@@ -168,7 +168,8 @@ def train(session, request):
     ``rates`` are the learning rates of the steps if they change; otherwise the optimiser's own applies. Runs the first
     ``steps`` of these steps, or all. ``slowdown`` slows them down on purpose, by this fraction. With ``chunk_seconds``,
     steps are timed in chunks of about that length, as on GPUs. ``draws`` are the random numbers by which the images of
-    each step are cropped and flipped; the recipe then has a pipeline.
+    each step are cropped and flipped; the recipe then has a pipeline. ``loss_factors`` are those by which one of
+    several workers multiplies the loss of each step.
     """
     inputs, labels = _examples(request)
     order = np.load(required(request, "order"), mmap_mode="r", allow_pickle=False)
@@ -176,6 +177,9 @@ def train(session, request):
         labels = prepared(session.network, labels, order, session.recipe["precision"])
     path = request.get("rates")
     rates = () if path is None else (np.load(path, allow_pickle=False),)
+    # Those whose loss is of the whole batch have none.
+    if request.get("loss_factors") and hasattr(session.trainer, "factors"):
+        session.trainer.factors = factors_in(request["loss_factors"])
     session.compiled = counting.compiled(session.builder, session.trainer)
     began = monotonic()
     if session.recipe.get("input") == "pipeline":

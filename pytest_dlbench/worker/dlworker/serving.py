@@ -20,12 +20,17 @@ OTHER_GPU = ("no kernel image is available", "invalid device function", "cudaerr
 
 def die_with_driver(request_fd):
     """Have the kernel kill this process when the driver dies, even if it is stopped or never releases the GIL."""
-    if ctypes and sys.platform.startswith("linux"):
-        # In fact when the driver's thread dies that started this process; that thread waits for it.
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    die_with_parent()
     # The driver may have died before.
     if hung_up(request_fd, 0):
         end()
+
+
+def die_with_parent():
+    """Have the kernel kill this process when the one that started it dies."""
+    if ctypes and sys.platform.startswith("linux"):
+        # In fact when the thread dies that started this process; that thread waits for it.
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def exit_with_driver(request_fd):

@@ -67,13 +67,18 @@ A builder is a module with
     "threads" are those of each worker, for a framework that must know them before it can meet anybody;
     ``Trainer(network, recipe, weights, device, seed, group)``: as above. Its ``step`` averages gradients over all
     workers and returns the loss of this worker's part, or the mean of all; ``outputs`` waits for nobody;
+    ``factors`` of it is set before ``load`` where labels are ignored and "ignored_labels" is not in ``OF_EACH``: the
+    numbers by which it multiplies the loss of each step (``meeting.Weighed``), so that each label that counts has the
+    same weight on all workers;
     ``step_alone(number)`` of it, optional: a step without any exchange;
     ``leave()``: end the connections;
     ``OF_EACH``, optional: those of "batch_norm", "dropout", "detections" and "ignored_labels" that each worker computes
-    of its part of the batch, or with random numbers of its own; without it, all;
+    of its part of the batch, or with random numbers of its own; without it, all. Networks with "ignored_labels" are
+    refused then;
     ``PLACEMENTS``, optional: ("spread",) if the workers can also meet on several hosts;
-    ``EXCHANGES``, optional: ("fp16",) if the Trainer can round gradients to 16 bits for the exchange, as
-    ``group["exchange"]`` asks for; otherwise that is "full".
+    ``EXCHANGES``, optional: other exchanges than "full" that the Trainer has, one of which ``group["exchange"]`` may
+    ask for, such as ("fp16",) if it can round gradients to 16 bits;
+    ``EXACT``, optional: those of them that change no loss.
 
 ``operators``, optional
     A module of the folder by which single operators are measured, in float32.

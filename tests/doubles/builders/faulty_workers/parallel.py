@@ -16,8 +16,9 @@ FAULTY_STEP = 5
 
 class Trainer(parallel.Trainer):
     def __init__(self, network, recipe, weights, device, seed, group):
-        if FAULT == "summed":
-            import_module("faulty_workers.summed_" + os.environ["OF"].rpartition(".")[2]).install(parallel, group)
+        if FAULT in ("summed", "broadcast"):
+            framework = os.environ["OF"].rpartition(".")[2]
+            import_module("faulty_workers.%s_%s" % (FAULT, framework)).install(parallel, group)
         parallel.Trainer.__init__(self, network, recipe, weights, device, seed, group)
         self.group, self.exchanged = group, True
 

@@ -1,6 +1,7 @@
 """Keras in the scope of TensorFlow's MultiWorkerMirroredStrategy: the optimiser adds up the workers' gradients."""
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from dlworker.frameworks import keras as builder
@@ -12,6 +13,8 @@ __all__ = ["Trainer", "join", "leave"]
 
 class Trainer(builder.Trainer):
     """The network in one of several workers. Batch normalisation uses its part of the batch."""
+
+    factors = None
 
     def __init__(self, network, recipe, weights, device, seed, group):
         if recipe.get("clip_norm"):
@@ -34,7 +37,14 @@ class Trainer(builder.Trainer):
         with keras.device(self.device):
             self._set_rate(number)
             self.model.reset_metrics()
-            return self.model.train_function(*self._batch(number))
+            inputs, labels = self._batch(number)
+            return self.model.train_function(inputs, labels, *self._weights(labels, number))
+
+    def _weights(self, labels, number):
+        """Those of the labels, where otherwise each one that counts would not have the same weight on all workers."""
+        if self.factors is None:
+            return ()
+        return (tf.fill(labels.shape, np.asarray(self.factors[number], keras.config.floatx())),)
 
     def step_alone(self, number):
         optimizer = self.model.optimizer

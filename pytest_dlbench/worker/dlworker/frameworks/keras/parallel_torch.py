@@ -7,11 +7,12 @@ from torch.nn.parallel import DistributedDataParallel
 
 from dlworker.frameworks import keras as builder
 from dlworker.frameworks.pytorch.parallel import join, leave
+from dlworker.meeting import Weighed
 
 __all__ = ["Trainer", "join", "leave"]
 
 
-class Trainer(builder.Trainer):
+class Trainer(Weighed, builder.Trainer):
     """The network in one of several workers. Batch normalisation uses its part of the batch."""
 
     def __init__(self, network, recipe, weights, device, seed, group):
@@ -24,11 +25,13 @@ class Trainer(builder.Trainer):
                 layer.seed_generator.state.assign(np.array([seed + group["rank"], 0]))
 
     def step(self, number):
+        self.number = number
         with keras.device(self.device):
             self._set_rate(number)
             x, y = self._batch(number)
             self.model.zero_grad()
             loss = self.model.compute_loss(x, y, self.exchanging(x, training=True))
+            loss = loss if self.factors is None else loss * self.factor()
             self.model.optimizer.scale_loss(loss).backward()
             weights = self.model.trainable_weights
             with torch.no_grad():

@@ -136,15 +136,18 @@ class Trainer:
             losses = self.loss(self.net(x), y)
             loss = losses.mean() if self._counts(y) is None else losses.sum() / self._counts(y).sum()
         loss.backward()
-        if self.clip_norm:
-            clip([parameter.grad() for parameter in self.trained], self.clip_norm)
         if self.rates is not None:
             self.trainer.set_learning_rate(float(self.rates[number]))
-        self.trainer.step(1)  # The loss is already a mean.
+        self._update()
         # The loss is ready before the update: waiting for it alone would end a step in the middle of its work.
         nd.waitall()
         self.statistics.move()
         return loss.asscalar()
+
+    def _update(self):
+        if self.clip_norm:
+            clip([parameter.grad() for parameter in self.trained], self.clip_norm)
+        self.trainer.step(1)  # The loss is already a mean.
 
     def _counts(self, labels):
         """1 for each label that counts, 0 for each that is ignored."""

@@ -6,7 +6,9 @@ import paddle
 from paddle import distributed
 
 from dlworker.frameworks import paddle as builder
-from dlworker.meeting import address
+from dlworker.meeting import Weighed, address
+
+OF_EACH = ("batch_norm", "dropout", "detections")
 
 
 def join(group):
@@ -28,11 +30,12 @@ def leave():
     distributed.destroy_process_group()
 
 
-class Trainer(builder.Trainer):
+class Trainer(Weighed, builder.Trainer):
     """The network in one of several workers. Batch normalisation uses its part of the batch, as DataParallel does."""
 
     def __init__(self, network, recipe, weights, device, seed, group):
         super().__init__(network, recipe, weights, device, seed)
+        self.loss = self.weighed(self.loss)
         self.alone, self.forward = self.forward, paddle.DataParallel(self.forward)
         # The weights are the same, and the dropout masks must not be.
         paddle.seed(seed + group["rank"])

@@ -2,9 +2,9 @@
 
 from dlworker.frameworks.pytorch import compile as compiling
 from dlworker.frameworks.pytorch import parallel
-from dlworker.frameworks.pytorch.parallel import join, leave
+from dlworker.frameworks.pytorch.parallel import OF_EACH, join, leave
 
-__all__ = ["Trainer", "join", "leave"]
+__all__ = ["OF_EACH", "Trainer", "join", "leave"]
 
 
 class Trainer(parallel.Trainer, compiling.Trainer):

@@ -7,9 +7,10 @@ from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 
 from dlworker.frameworks import pytorch
-from dlworker.meeting import address
+from dlworker.meeting import Weighed, address
 from dlworker.protocol import RequestError
 
+OF_EACH = ("batch_norm", "dropout", "detections")
 PLACEMENTS = ("spread",)
 EXCHANGES = ("fp16",)
 
@@ -50,11 +51,12 @@ def _compress(exchanging, exchange):
     exchanging.register_comm_hook(None, default_hooks.fp16_compress_hook)
 
 
-class Trainer(pytorch.Trainer):
+class Trainer(Weighed, pytorch.Trainer):
     """The network in one of several workers. Batch normalisation uses its part of the batch, as DDP does by default."""
 
     def __init__(self, network, recipe, weights, device, seed, group):
         super().__init__(network, recipe, weights, device, seed)
+        self.loss = self.weighed(self.loss)
         self.exchanging = DistributedDataParallel(self.model)
         _compress(self.exchanging, group["exchange"])
         self.alone, self.forward = self.forward, self._called(self.exchanging)

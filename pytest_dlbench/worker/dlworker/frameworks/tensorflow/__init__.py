@@ -221,12 +221,16 @@ class Trainer:
             truth = y if self.network["loss"] == "detection" else None
             logits = self.model(x, training=True, seed=self.seed, number=number, truth=truth)
             losses, count = LOSSES[self.network["loss"]](self.network, logits, y)
-            loss = tf.reduce_sum(losses) / tf.cast(count, losses.dtype)
+            loss = self._weighed(tf.reduce_sum(losses) / tf.cast(count, losses.dtype), number)
             scaled = self.optimizer.scale(loss)
         # TensorFlow's gradient of an embedding has one row per row read, with duplicates: neither the norm of the
         # gradient nor an update of all rows can be computed from it.
         gradients = [tf.convert_to_tensor(gradient) for gradient in tape.gradient(scaled, self.variables)]
         return loss, self.optimizer.unscale(gradients)
+
+    def _weighed(self, loss, number):
+        """The loss that several workers have of their parts of a batch; one worker has the whole batch."""
+        return loss
 
     def _change(self, gradients, rate):
         if self.clip_norm:

@@ -8,6 +8,7 @@ import tensorflow as tf
 from dlworker.frameworks import tensorflow as builder
 from dlworker.meeting import address
 
+OF_EACH = ("batch_norm", "dropout", "detections")
 # Made by join().
 STRATEGIES = []
 
@@ -32,7 +33,7 @@ def leave():
 class Trainer(builder.Trainer):
     """The network in one of several workers. Batch normalisation uses its part of the batch."""
 
-    exchanges = True
+    exchanges, factors = True, None
 
     def __init__(self, network, recipe, weights, device, seed, group):
         with STRATEGIES[0].scope():
@@ -42,6 +43,10 @@ class Trainer(builder.Trainer):
 
     def _update(self, *arguments):
         return STRATEGIES[0].run(super()._update, arguments)
+
+    def _weighed(self, loss, number):
+        # Each label that counts has the same weight on all workers.
+        return loss if self.factors is None else loss * tf.gather(tf.constant(self.factors, loss.dtype), number)
 
     def _exchanged(self, gradients):
         if not self.exchanges:

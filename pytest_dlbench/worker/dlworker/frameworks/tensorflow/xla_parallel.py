@@ -3,9 +3,9 @@
 import tensorflow as tf
 
 from dlworker.frameworks.tensorflow import parallel, xla
-from dlworker.frameworks.tensorflow.parallel import join, leave
+from dlworker.frameworks.tensorflow.parallel import OF_EACH, join, leave
 
-__all__ = ["Trainer", "join", "leave"]
+__all__ = ["OF_EACH", "Trainer", "join", "leave"]
 
 
 class Trainer(parallel.Trainer, xla.Trainer):
