@@ -14,6 +14,7 @@ from tests.cluster.sessions import (
     check_that_a_lost_run_moves,
     check_that_all_workers_of_a_lost_host_end,
     check_that_each_host_has_a_worker,
+    check_that_each_host_is_examined,
     check_that_hosts_are_not_shared,
     check_that_none_overlap,
     check_that_nothing_is_left,
@@ -56,6 +57,10 @@ def cut_link(slurm: Slurm, host: str) -> None:
 
 def test_a_session_of_two_processes_makes_its_four_cases_on_two_hosts_that_are_never_shared(slurm, tmp_path):
     check_that_hosts_are_not_shared(slurm.network, tmp_path, "srun:--partition=tests --time=5", set(HOSTS))
+
+
+def test_doctor_names_what_would_spoil_measurements_on_each_host(slurm):
+    check_that_each_host_is_examined(slurm.network, "srun:--partition=tests --time=5", set(HOSTS))
 
 
 @pytest.mark.parametrize("lose", [kill_step, cut_link])

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from random import Random
 from typing import Protocol
 
+from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.records import Machine, MachineSpeed, Run
 from pytest_dlbench.running.progress import Progress
 from pytest_dlbench.running.run_hooks import RunHooks
@@ -18,6 +19,14 @@ class MachineLostError(Exception):
     """A leased host does not answer any more: its name in records, and in its engine; empty if there was none left."""
 
     def __init__(self, message: str, host: str = "", node: str = "") -> None:
+        super().__init__(message)
+        self.host, self.node = host, node
+
+
+class UnfitHostError(DlbenchError):
+    """A host that cannot make runs as it is: its name in records, and in its engine."""
+
+    def __init__(self, message: str, host: str, node: str) -> None:
         super().__init__(message)
         self.host, self.node = host, node
 
