@@ -1,6 +1,7 @@
 """The greeting, by which a driver learns what a leased host is, and whether it can make runs of this session."""
 
 import sys
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from pytest_dlbench.running.hosts.remote import Conversation
 def greeted(conversation: Conversation) -> Machine:
     """The machine class of a host; raises DlbenchError if it cannot make runs of this session."""
     path = tuple(str(Path(folder or ".").absolute()) for folder in sys.path)
-    greeting = Greeting(version=metadata.version("pytest-dlbench"), path=path)
+    greeting = Greeting(version=_version(), path=path)
     try:
         reply = conversation.ask(line("hello", greeting), lambda _: None)
     except MachineLostError as error:
@@ -23,3 +24,9 @@ def greeted(conversation: Conversation) -> Machine:
         raise
     conversation.addresses = codec.convert(reply["addresses"], tuple[str, ...], conversation.name)
     return codec.convert(reply["machine"], Machine, conversation.name)
+
+
+@cache
+def _version() -> str:
+    """That of this package, whose metadata take a millisecond to read."""
+    return metadata.version("pytest-dlbench")
