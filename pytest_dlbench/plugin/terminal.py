@@ -108,7 +108,7 @@ class Reporter:
             if result and report.when == "call":
                 self.progress.case_judged(result.outcome)
             if self._is_distributed and result and report.when == "call":
-                self.progress.case_finished(result)
+                self.progress.case_finished(result, reported["hosts"])
         if report.failed:
             self._failures.append(_failure(report))
         if result and report.outcome not in PYTESTS_OWN:

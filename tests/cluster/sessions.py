@@ -77,7 +77,9 @@ def check_that_hosts_are_not_shared(network: Network, folder: Path, on: str, nam
     ]
     assert {run.outcome for run in runs} == {RunOutcome.FINISHED}
     assert {run.host for run in runs} == names
+    printed = log.read_text()
     for name in names:
+        assert f" on {name}\n" in printed
         check_that_none_overlap([run for run in runs if run.host == name])
 
 

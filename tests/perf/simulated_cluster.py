@@ -83,7 +83,7 @@ class Measured:
 
 
 def measure(folder: Path, *, hosts: int, cases: int, lost_every: int, counts: bool = False) -> Measured:
-    """One session of so many cases, a multiple of PARTS and of MODELS unless there are fewer.
+    """One session of this many cases, a multiple of PARTS and of MODELS unless there are fewer.
 
     ``counts`` counts the instructions of one case of each part but the first, which takes some tenths of a second each.
     """

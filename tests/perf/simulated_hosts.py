@@ -148,7 +148,7 @@ class Counter:
 
 
 class Meter:
-    """Measures this process after every so many cases, and counts the instructions of the next case if ``counts``."""
+    """Measures this process again and again, and counts the instructions of the next case if ``counts``."""
 
     def __init__(self, engine: Engine, every: int, file: Path, *, counts: bool) -> None:
         self._engine, self._every, self._file, self._counts = engine, every, file, counts
