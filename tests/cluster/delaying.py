@@ -3,7 +3,7 @@
 ``python -m tests.cluster.delaying DEVICE BRIDGE SECONDS`` on the head: frames from DEVICE, which is the other end of a
 host's link, reach the bridge after SECONDS, by a TAP device; those to it are not delayed. It prints a line once it is
 ready, and works until it is killed. Before, ``python -m tests.cluster.delaying DEVICE`` on the host: it then sends
-whole frames, which it otherwise leaves to a network card that is not there.
+whole frames, which it otherwise leaves to a network adapter that does not exist.
 """
 
 import ctypes
