@@ -1,26 +1,35 @@
-"""``dlbench doctor``: report what makes measurements on this machine noisy, and which programs frameworks lack."""
+"""``dlbench doctor``: report what makes measurements noisy, and which programs are missing, here or on a cluster."""
 
 import argparse
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from pytest_dlbench.cli.cases import declare_settings, options_of, registry_of, session_of
 from pytest_dlbench.cli.output import Commands, answer, command
 from pytest_dlbench.environments import FRAMEWORKS
-from pytest_dlbench.environments.programs import Program
+from pytest_dlbench.errors import OptionError
+from pytest_dlbench.options.parsers import LOCAL
 from pytest_dlbench.records.codec import builtins
 
 if TYPE_CHECKING:
     from pytest_dlbench.environments import Framework
+    from pytest_dlbench.running.hosts.examining import Examined
+    from pytest_dlbench.running.waits import Wait
     from pytest_dlbench.sampling.noise import Finding
     from pytest_dlbench.workflows.waiting import Waiting
 
 OBSTACLES = {"place": "it has no place to run", "memory": "there is no memory for two of its workers"}
+# How long a host of a cluster is waited for by default: the others are reported anyway.
+WAIT = "30s"
+
 MORE = """
 examples:
   dlbench doctor          each cause of noise, each missing program, and what to do about it
   dlbench doctor --waiting --frameworks pytorch,jax    also whether their steps can alternate in pairs; each takes
                                                        some seconds
+  dlbench doctor --on ray                              the same for each host of a cluster, which is leased for it
+  dlbench doctor --on "srun:--partition=bench" --wait 10m
   dlbench doctor --json
 
 exit status: 0 reported, 2 usage error
@@ -39,7 +48,10 @@ class _Moved(argparse.Action):
 
 def declare(commands: Commands) -> None:
     """Add ``doctor``."""
-    text = "Report what makes measurements on this machine noisy, and which programs frameworks lack."
+    text = (
+        "Report what makes measurements noisy, and which programs frameworks lack: on this machine, or on each host of"
+        f" a cluster (--on). Hosts that others use are waited for, {WAIT} unless --wait is given."
+    )
     parser = command(commands, "doctor", help_text=text, more=MORE)
     parser.add_argument("--observer", nargs=0, action=_Moved, help=argparse.SUPPRESS)
     parser.add_argument(
@@ -48,22 +60,65 @@ def declare(commands: Commands) -> None:
         help="Also measure how much processor a worker of each framework that is installed or built uses while it waits"
         " for its next step. --frameworks chooses some of them.",
     )
-    declare_settings(parser, ("frameworks", "threads", "timeout", "wait", "pythons"))
+    declare_settings(parser, ("frameworks", "threads", "timeout", "wait", "pythons", "on"))
     parser.set_defaults(run=_doctor)
 
 
 def _doctor(asked: argparse.Namespace) -> int:
+    if (asked.dlbench_on or LOCAL) != LOCAL:
+        return _doctor_of_cluster(asked)
     # Late: psutil is slow to load.
-    from pytest_dlbench.sampling.noise import Finding, findings  # noqa: PLC0415
+    from pytest_dlbench.running.conditions import conditions  # noqa: PLC0415
 
-    missing = [(name, program.lacking) for name, program in _missing()]
-    programs = [
-        Finding(topic=f"{name} cannot run", state="a program is missing", advice=text) for name, text in missing
-    ]
-    found = [*findings(), *programs, *(_waiting(asked) if asked.waiting else ())]
-    lines = [line for finding in found for line in _lines(finding.topic, finding.state, finding.advice)]
-    answer(asked, [builtins(finding) for finding in found], lines)
+    found = [*conditions(), *(_waiting(asked) if asked.waiting else ())]
+    answer(asked, [builtins(finding) for finding in found], [line for finding in found for line in _lines(finding)])
     return 0
+
+
+def _doctor_of_cluster(asked: argparse.Namespace) -> int:
+    if asked.waiting:
+        raise OptionError("--waiting measures on this machine: run dlbench doctor --waiting on a host, without --on")
+    # Late, as above.
+    from pytest_dlbench.options import settings  # noqa: PLC0415
+    from pytest_dlbench.running.hosts.examining import examined  # noqa: PLC0415
+    from pytest_dlbench.running.waits import Patience  # noqa: PLC0415
+
+    options = options_of(asked, **({} if asked.dlbench_wait else {"wait": WAIT}))
+    hosts = list(examined(settings.engine(options), Patience(waiting=_say_that_it_waits, limit_seconds=options.wait)))
+    classes = [host.machine_class for host in hosts if host.machine_class]
+    found = [(host.host, finding) for host in hosts for finding in _of_host(host, classes)]
+    values = [{"host": host, **builtins(finding)} for host, finding in found]
+    answer(asked, values, _by_host(found))
+    return 0
+
+
+def _say_that_it_waits(wait: "Wait") -> None:
+    print(f"waiting for {wait.device} ({wait.seconds:.0f} s)", file=sys.stderr)
+
+
+def _of_host(host: "Examined", classes: list[str]) -> Iterator["Finding"]:
+    """What was found on a host; ``classes`` are those of all hosts."""
+    from pytest_dlbench.sampling.noise import Finding  # noqa: PLC0415
+
+    if not host.host:
+        advice = f"{host.problem}; they are in use, or do not answer: --wait TIME waits longer"
+        yield Finding(topic="other hosts", state="not examined", advice=advice)
+    elif host.problem:
+        yield Finding(topic="runs", state="impossible", advice=host.problem)
+    else:
+        advice = f"the first host is {classes[0]}: a session needs hosts of one class, since others cannot be compared"
+        is_first = host.machine_class == classes[0]
+        yield Finding(topic="machine class", state=host.machine_class, advice="" if is_first else advice)
+    yield from host.findings
+
+
+def _by_host(found: list[tuple[str, "Finding"]]) -> list[str]:
+    """Lines of findings below the names of their hosts."""
+    lines: list[str] = []
+    for host in dict.fromkeys(host for host, _ in found):
+        own = [line for other, finding in found if other == host for line in _lines(finding)]
+        lines += [*([f"{host}:"] if host else []), *own]
+    return lines
 
 
 def _waiting(asked: argparse.Namespace) -> Iterator["Finding"]:
@@ -91,11 +146,6 @@ def _not_run(one: "Waiting") -> str:
     return problems.text(one.busy) if one.busy else OBSTACLES.get(one.obstacle, "")
 
 
-def _missing() -> Iterator[tuple[str, Program]]:
-    """Each framework with each program that it needs and this machine does not have."""
-    for framework in FRAMEWORKS.values():
-        yield from ((framework.name, program) for program in framework.programs if not program.is_there)
-
-
-def _lines(topic: str, state: str, advice: str) -> list[str]:
-    return [f"{'!' if advice else ' '} {topic}: {state}", *([f"    {advice}"] if advice else [])]
+def _lines(finding: "Finding") -> list[str]:
+    advice = [f"    {finding.advice}"] if finding.advice else []
+    return [f"{'!' if finding.advice else ' '} {finding.topic}: {finding.state}", *advice]

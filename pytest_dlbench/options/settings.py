@@ -27,10 +27,11 @@ def hosts(options: Options) -> Hosts:
     """Where runs are made."""
     if options.on == LOCAL:
         return ThisMachine(gpu_numbers=_gpu_numbers(options.devices))
-    return Cluster(_engine(options), Asked(builds=options.build, pythons=options.pythons), options.wait)
+    return Cluster(engine(options), Asked(builds=options.build, pythons=options.pythons), options.wait)
 
 
-def _engine(options: Options) -> Engine:
+def engine(options: Options) -> Engine:
+    """What leases hosts of a cluster."""
     name, _, arguments = options.on.partition(":")
     if name == SRUN:
         return SrunEngine(arguments.split(), has_gpu=_leases_gpus(options))

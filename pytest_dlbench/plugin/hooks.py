@@ -45,6 +45,7 @@ RESULT = pytest.StashKey[CaseResult]()
 # The results with which a test went on.
 SETTLED = pytest.StashKey[list[CaseResult]]()
 RUNS = pytest.StashKey[list[dict[str, float]]]()
+HOSTS = pytest.StashKey[list[str]]()
 # Results of other tests that this one changed.
 CHANGED = pytest.StashKey[list[CaseResult]]()
 PAIRED = pytest.StashKey[int]()
@@ -357,6 +358,7 @@ def _reported(item: pytest.Item) -> dict[str, Any]:
     return {
         "result": codec.builtins(item.stash[RESULT]),
         "runs": item.stash[RUNS],
+        "hosts": item.stash.get(HOSTS, []),
         # The controller of pytest-xdist collects nothing, and so knows none of those that marks declare.
         "metrics": codec.builtins(judging.facts(item.config.stash[REGISTRY].metrics)),
         "test": f"{parent}::{getattr(item, 'originalname', None) or item.name}",
@@ -482,6 +484,7 @@ def _keep(node: pytest.Item, asked: Options, metrics: Metrics, record: Record, r
 
     node.stash[RESULT] = result
     node.stash[RUNS] = [judging.summarise([run]) for run in record.runs]
+    node.stash[HOSTS] = sorted({run.host for run in record.runs} - {""})
     node.user_properties += junit.properties(result, metrics)
     _settle(asked, result, metrics)
     node.stash[SETTLED].append(result)

@@ -101,13 +101,14 @@ class Reporter:
             return
         self._saw_benchmarks = True
         self._take_changed(codec.convert(reported.get("changed", []), list[CaseResult], report.nodeid))
-        result = codec.convert(reported["result"], CaseResult, report.nodeid) if "result" in reported else None
+        # pytest keeps every report until the end: the result need not be kept twice.
+        result = codec.convert(reported.pop("result"), CaseResult, report.nodeid) if "result" in reported else None
         if isinstance(self.progress, Live):
             self.progress.clear()
             if result and report.when == "call":
                 self.progress.case_judged(result.outcome)
             if self._is_distributed and result and report.when == "call":
-                self.progress.case_finished(result)
+                self.progress.case_finished(result, reported["hosts"])
         if report.failed:
             self._failures.append(_failure(report))
         if result and report.outcome not in PYTESTS_OWN:
@@ -117,6 +118,8 @@ class Reporter:
 
     def _take_changed(self, changed: Sequence[CaseResult]) -> None:
         """Results of earlier tests that this one certified."""
+        if not changed:
+            return
         new = {result.case.id: result for result in changed}
         self._results = [new.get(result.case.id, result) for result in self._results]
 

@@ -1,7 +1,7 @@
 """The progress line: a session's state, run by run and phase by phase. Nothing is written while a worker measures."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isinf
 from time import monotonic
@@ -150,22 +150,24 @@ class Live:
         self._seconds += monotonic() - self._began if self._running else 0.0
         self._work += self._agenda.of_run(self._agenda.number(case))
         found = judging.summarise([run]) if run.outcome is RunOutcome.FINISHED else {}
-        self._rate = f", last {_rate(found)}" if found else ""
+        self._rate = f", last {_rate(found)}{_where(run.host)}" if found else ""
         if not self._screen.is_rewritable:
             running = Running(case=case, index=index, runs=runs, side=side)
             name = f"{case.id} ({side})" if side else case.id
-            self._show(f"{self._position(running)} {name}: {_summary(run)}{self._left(running, is_done=True)}")
+            summary = f"{_summary(run)}{_where(run.host)}"
+            self._show(f"{self._position(running)} {name}: {summary}{self._left(running, is_done=True)}")
 
     def case_judged(self, outcome: CaseOutcome) -> None:
         """Count the outcome of a case, which later lines show."""
         self._outcomes[outcome] += 1
 
-    def case_finished(self, result: CaseResult) -> None:
-        """Show a case that another process of this session ran."""
+    def case_finished(self, result: CaseResult, hosts: Sequence[str] = ()) -> None:
+        """Show a case that another process of this session ran, on leased hosts if there are any."""
         self._finished += 1
         shown = _rate(result.figures) if result.figures else "nothing measured"
+        where = _where(", ".join(hosts))
         # pytest-xdist does not end its line of dots.
-        line = foreign.line(f"case {self._finished}: {result.case.id}: {result.outcome}, {shown}")
+        line = foreign.line(f"case {self._finished}: {result.case.id}: {result.outcome}, {shown}{where}")
         self._screen.write(f"\n{line}\n")
 
     def clear(self) -> None:
@@ -232,6 +234,10 @@ def _rate(values: Mapping[str, float]) -> str:
     """The first figure of a case that lines of progress show: samples per second, or an operator's arithmetic."""
     name = next(metric.name for metric in judging.shown_in("progress", judging.METRICS) if metric.name in values)
     return figures.figure(name, values[name])
+
+
+def _where(host: str) -> str:
+    return f" on {host}" if host else ""
 
 
 def _summary(run: Run) -> str:

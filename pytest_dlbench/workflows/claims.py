@@ -10,12 +10,12 @@ from pytest_dlbench.running.run_spec import NetworkSpec, OperatorSpec, ProgramSp
 class Claims:
     """The cases that tests have claimed. A case has one baseline, so there is one way to train it."""
 
-    _known: dict[str, tuple[str, RunSpec]] = field(default_factory=dict, init=False)
+    _known: dict[str, tuple[str, object]] = field(default_factory=dict, init=False)
 
     def claim(self, spec: RunSpec, node: str) -> None:
         """Refuse a case that another test of this session trains differently; raises SharedCaseError."""
-        other, known = self._known.setdefault(spec.case.id, (node, spec))
-        if _training(known) != _training(spec):
+        other, known = self._known.setdefault(spec.case.id, (node, claimed := _training(spec)))
+        if known != claimed:
             raise SharedCaseError(spec.case.id, (node, other))
 
 

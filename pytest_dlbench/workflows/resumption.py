@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import metadata
 from typing import Any
 
@@ -41,7 +42,7 @@ class Resumption:
             "context": self.settings.context(spec),
             "environment": contents.digest(spec.framework, place) if isinstance(place, Place) else "",
             # It draws the first weights and the order of the examples.
-            "numpy": metadata.version("numpy"),
+            "numpy": _numpy_version(),
             "purpose": spec.purpose,
             "target": spec.target_accuracy,
             "is_timed": spec.is_timed,
@@ -59,3 +60,9 @@ def _training(spec: RunSpec) -> dict[str, Any]:
     assert isinstance(spec, ProgramSpec)
     # Any file of its repository may be imported.
     return {"program": spec.program, "sources": contents.sources(spec.root), "steps": spec.steps}
+
+
+@cache
+def _numpy_version() -> str:
+    """It takes a millisecond to read, and every run depends on it."""
+    return metadata.version("numpy")

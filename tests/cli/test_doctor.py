@@ -1,13 +1,16 @@
 """``dlbench doctor``, as a user calls it."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from pytest_dlbench.cli.main import main
 from pytest_dlbench.model import SGD, Dense, Flatten, Model, Recipe, SoftmaxCrossEntropy
+from pytest_dlbench.options import settings
 from pytest_dlbench.workflows import waiting
+from tests.running.test_hosts import Engine, Pipes
 
 
 def test_each_condition_is_a_line_followed_by_its_advice(capsys):
@@ -57,6 +60,36 @@ def test_conditions_are_printed_as_json(capsys):
     assert main(["doctor", "--json"]) == 0
     topics = [finding["topic"] for finding in json.loads(capsys.readouterr().out)]
     assert {"load", "cores", "SMT", "energy counters"} <= set(topics)
+
+
+def on_cluster(monkeypatch, *arguments, cores):
+    """The exit status of ``dlbench doctor --on srun`` with hosts of these cores."""
+    monkeypatch.setattr(settings, "engine", lambda _: Engine(*[Pipes] * len(cores), cores=cores))
+    return main(["doctor", "--on", "srun", *arguments])
+
+
+def test_the_hosts_of_a_cluster_are_named_with_what_spoils_measurements_on_each(capsys, monkeypatch):
+    usable = frozenset(os.sched_getaffinity(0))
+    assert on_cluster(monkeypatch, cores=(usable, usable, frozenset({min(usable)}))) == 0
+    lines = capsys.readouterr().out.splitlines()
+    places = [lines.index(f"host{number}:") for number in (1, 2, 3)]
+    assert [lines[place + 1][0] for place in places] == [" ", " ", "!"]
+    assert "machine class: " in lines[places[0] + 1]
+    assert "a session needs hosts of one class" in lines[places[2] + 2]
+    assert sum("  load: " in line or "! load: " in line for line in lines) == len(places)
+
+
+def test_the_conditions_of_hosts_are_json_with_the_name_of_each(capsys, monkeypatch):
+    assert on_cluster(monkeypatch, "--json", cores=(frozenset(os.sched_getaffinity(0)),) * 2) == 0
+    found = json.loads(capsys.readouterr().out)
+    for host in ("host1", "host2"):
+        topics = {finding["topic"] for finding in found if finding["host"] == host}
+        assert {"machine class", "load", "cores", "SMT"} <= topics
+
+
+def test_waiting_is_not_measured_on_a_cluster(capsys):
+    assert main(["doctor", "--on", "srun", "--waiting"]) == 2
+    assert "--waiting measures on this machine" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("more", [[], ["--framework", "jax", "--pairs", "300"]])

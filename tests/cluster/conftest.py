@@ -10,12 +10,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
+from tests.cluster.delaying import MTU
 from tests.running.processes import is_running
 
 ROOT = Path(__file__).parents[2]
@@ -27,6 +28,8 @@ NODE = ("--object-store-memory=80000000", "--disable-usage-stats")
 VARIABLE = "DLBENCH_TEST_HOST"
 STARTED_SECONDS = 120
 NAMESPACES = Path("/run/netns")
+DELAYING = "tests.cluster.delaying"
+USUAL_MTU = "1500"
 
 
 class Network:
@@ -67,6 +70,37 @@ class Network:
     def ip(self, host: str, *words: str) -> None:
         """``ip`` in the namespace of a host."""
         _run("ip", "-n", self.namespace(host), *words)
+
+    def limit(self, host: str, *words: str) -> None:
+        """Limit what a host sends by a queueing discipline, in the words of ``tc``; without any, no more."""
+        own = ("ip", "netns", "exec", self.namespace(host), "tc", "qdisc")
+        if words:
+            _run(*own, "replace", "dev", "net", "root", *words)
+        else:
+            # There may be none.
+            subprocess.run([*own, "del", "dev", "net", "root"], check=False, stderr=subprocess.DEVNULL)
+
+    @contextmanager
+    def delayed(self, seconds: float) -> Iterator[None]:
+        """What a host sends reaches the others after that time in this block."""
+        relays = []
+        try:
+            self.ip(HEAD, "link", "set", BRIDGE, "mtu", str(MTU))
+            for host in HOSTS:
+                assert self.start(host, sys.executable, "-m", DELAYING, "net", cwd=ROOT).wait() == 0
+                self.ip(host, "link", "set", "net", "mtu", str(MTU))
+                self.ip(HEAD, "link", "set", host, "mtu", str(MTU), "nomaster")
+                words = (sys.executable, "-m", DELAYING, host, BRIDGE, f"{seconds:g}")
+                relays.append(self.start(HEAD, *words, stdout=subprocess.PIPE, cwd=ROOT))
+            assert [relay.stdout.readline() for relay in relays if relay.stdout] == ["ready\n"] * len(HOSTS)
+            yield
+        finally:
+            for relay in relays:
+                relay.kill()
+                relay.communicate()
+            for host in HOSTS:
+                self.ip(host, "link", "set", "net", "mtu", USUAL_MTU)
+                self.ip(HEAD, "link", "set", host, "mtu", USUAL_MTU, "master", BRIDGE)
 
     def environment(self, host: str) -> Mapping[str, str]:
         """The variables of all processes of a host."""
@@ -162,15 +196,22 @@ def network() -> Iterator[Network]:
             signal.signal(signal.SIGTERM, usual)
 
 
+def start_driver(
+    network: Network, folder: Path, on: str, builder: str, *, steps: int = 8, stderr: int | None = None, **case: object
+) -> "subprocess.Popen[str]":
+    """Start tests/cluster/driver.py on the head; its data are in the folder."""
+    settings = json.dumps({"steps": steps, **case})
+    words = (sys.executable, "-m", "tests.cluster.driver", on, builder, settings, str(folder / "data"))
+    return network.start(HEAD, *words, stdout=subprocess.PIPE, stderr=stderr, cwd=ROOT)
+
+
 @pytest.fixture
 def driver(network: Network, tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
     """Start tests/cluster/driver.py on the head."""
     started: list[subprocess.Popen[str]] = []
 
-    def start(on: str, builder: str, *, steps: int = 8, stderr: int | None = None, **case: object):
-        settings = json.dumps({"steps": steps, **case})
-        words = (sys.executable, "-m", "tests.cluster.driver", on, builder, settings, str(tmp_path / "data"))
-        started.append(network.start(HEAD, *words, stdout=subprocess.PIPE, stderr=stderr, cwd=ROOT))
+    def start(on: str, builder: str, *, stderr: int | None = None, **case: object):
+        started.append(start_driver(network, tmp_path, on, builder, stderr=stderr, **case))
         return started[-1]
 
     yield start

@@ -78,8 +78,25 @@ def check_that_hosts_are_not_shared(network: Network, folder: Path, on: str, nam
     ]
     assert {run.outcome for run in runs} == {RunOutcome.FINISHED}
     assert {run.host for run in runs} == names
+    printed = log.read_text()
     for name in names:
+        assert f" on {name}\n" in printed
         check_that_none_overlap([run for run in runs if run.host == name])
+
+
+def check_that_each_host_is_examined(network: Network, on: str, names: set[str]) -> None:
+    """``dlbench doctor --on`` has the findings of each host, and leaves nothing there."""
+    dlbench = str(Path(sys.executable).with_name("dlbench"))
+    with network.start(HEAD, dlbench, "doctor", f"--on={on}", "--json", stdout=subprocess.PIPE) as started:
+        printed, _ = started.communicate(timeout=SESSION_SECONDS)
+    # Ray prints lines of its own.
+    found = json.loads(printed[printed.index("[\n") :])
+    assert {finding["host"] for finding in found} == names
+    for name in names:
+        own = {finding["topic"]: finding for finding in found if finding["host"] == name}
+        assert {"load", "cores", "SMT"} <= own.keys()
+        assert own["machine class"]["advice"] == ""
+    wait_for(lambda: not any(map(network.of_runs, HOSTS)))
 
 
 def check_that_none_overlap(runs: list[Run]) -> None:

@@ -14,6 +14,7 @@ from tests.cluster.sessions import (
     check_that_a_session_spreads_workers,
     check_that_all_workers_of_a_lost_host_end,
     check_that_each_host_has_a_worker,
+    check_that_each_host_is_examined,
     check_that_hosts_are_not_shared,
     check_that_nothing_is_left,
     check_that_nothing_is_left_on_any_host,
@@ -62,6 +63,10 @@ def kill_node(network: Network, host: str) -> None:
 
 def test_a_session_of_two_processes_makes_its_four_cases_on_two_hosts_that_are_never_shared(cluster, tmp_path):
     check_that_hosts_are_not_shared(cluster, tmp_path, "ray", {cluster.addresses[host] for host in HOSTS})
+
+
+def test_doctor_names_what_would_spoil_measurements_on_each_host(cluster):
+    check_that_each_host_is_examined(cluster, "ray", {cluster.addresses[host] for host in HOSTS})
 
 
 @pytest.mark.parametrize("lose", [kill_node, cut])

@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -317,6 +318,18 @@ def test_a_case_of_another_process_is_one_line_with_its_outcome(pipe):
 def test_a_case_of_another_process_without_figures_is_shown(pipe):
     live(pipe).case_finished(records.case_result(figures={}, outcome=CaseOutcome.TIMEOUT))
     assert pipe.last == f"\ncase 1: {CASE.id}: timeout, nothing measured\n"
+
+
+def test_each_case_of_a_cluster_is_shown_with_the_hosts_that_ran_it(pipe, terminal):
+    live(pipe).case_finished(records.case_result(), ["one", "two"])
+    assert pipe.last == f"\ncase 1: {CASE.id}: passed, 5,800 samples/s on one, two\n"
+    run = replace(records.inferred(), host="one")
+    live(pipe).run_finished(CASE, run, 0, 1)
+    assert pipe.last.endswith(": 80.0 samples/s, 100 ms on one\n")
+    progress = live(terminal)
+    progress.run_finished(CASE, run, 0, 2)
+    progress.run_started(CASE, 1, 2)
+    assert ", last 80.0 samples/s on one" in terminal.last
 
 
 def test_inference_is_shown_with_its_latency(pipe):

@@ -2,6 +2,7 @@
 
 import os
 import queue
+import re
 import subprocess
 import sys
 import threading
@@ -21,12 +22,15 @@ from pytest_dlbench.planning.operators import operator_spec
 from pytest_dlbench.records import CallCheck, Run, RunOutcome, StepCheck
 from pytest_dlbench.records.problems import MachineLost, OtherThreads
 from pytest_dlbench.running.hosts.cluster import Cluster
-from pytest_dlbench.running.hosts.conversation import MODULE, Asked, ServerEndedError
-from pytest_dlbench.running.hosts.host import MOST_MOVES, MachineLostError
+from pytest_dlbench.running.hosts.conversation import MODULE, Asked, Greeting, ServerEndedError
+from pytest_dlbench.running.hosts.conversation import line as request
+from pytest_dlbench.running.hosts.examining import examined
+from pytest_dlbench.running.hosts.host import MOST_MOVES, MachineLostError, UnfitHostError
 from pytest_dlbench.running.hosts.ray import RayEngine
 from pytest_dlbench.running.progress import Silent
 from pytest_dlbench.running.run_hooks import NO_HOOKS
 from pytest_dlbench.running.series import train_series
+from pytest_dlbench.running.waits import DeviceBusyError, Patience, Wait
 from tests.running.processes import wait_for
 from tests.running.specs import BUILDERS, spec
 from tests.running.test_operators import SETTINGS
@@ -272,6 +276,71 @@ def test_a_host_ends_its_run_with_the_line_to_its_driver(tmp_path):
     # The host's own clean-up, without its driver's help, which does not wait for it.
     assert len(ended) == 1
     wait_for(lambda: not ended[0].exists())
+
+
+class Older(Pipes):
+    """A host with another version of this package."""
+
+    def send(self, line: bytes) -> None:
+        greeting = Greeting(version="0.0.1", path=())
+        super().send(request("hello", greeting) if b'"hello"' in line else line)
+
+
+class Dead(Pipes):
+    """A host whose process cannot start."""
+
+    def __init__(self, *given) -> None:
+        super().__init__(*given)
+        self.process.kill()
+
+
+def test_each_host_is_examined_once_and_one_that_cannot_make_runs_with_the_reason():
+    patience = Patience(waiting=lambda _: None, limit_seconds=1.0)
+    usable = frozenset(os.sched_getaffinity(0))
+    engine = Engine(Pipes, Older, Dead, Pipes, cores=(usable, usable, usable, frozenset({min(usable)})))
+    first, older, dead, other = examined(engine, patience)
+    assert [one.host for one in (first, older, dead, other)] == ["host1", "host2", "host3", "host4"]
+    assert {"load", "cores"} <= {finding.topic for finding in first.findings}
+    assert (first.problem, other.problem) == ("", "")
+    assert first.machine_class != other.machine_class
+    assert re.match(r"host2: pytest-dlbench \S+ is installed in .*, expected 0\.0\.1, the driver's", older.problem)
+    assert "pytest-dlbench must be installed there" in dead.problem
+    assert engine.leases[-1] == {"host1", "host2", "host3"}
+
+
+def test_hosts_that_are_not_given_in_time_are_said_to_be_missing():
+    class Busy(Engine):
+        @contextmanager
+        def lease(self, patience, lost):
+            if not self._left:
+                raise DeviceBusyError(Wait(device="a host", holders=(), seconds=1.0, limit_seconds=1.0))
+            with super().lease(patience, lost) as channel:
+                yield channel
+
+    found = list(examined(Busy(Pipes), Patience(waiting=lambda _: None, limit_seconds=1.0)))
+    assert [(one.host, one.problem) for one in found] == [
+        ("host1", ""),
+        ("", "a host did not become free within 1 s"),
+    ]
+
+
+def test_a_host_that_its_engine_calls_unfit_is_examined_no_further():
+    class Unfit(Engine):
+        @contextmanager
+        def lease(self, patience, lost):
+            if not lost:
+                raise UnfitHostError("host0: of low priority", "host0", "node0")
+            with super().lease(patience, lost) as channel:
+                yield channel
+
+    found = list(examined(engine := Unfit(Pipes), Patience(waiting=lambda _: None)))
+    assert [(one.host, one.problem) for one in found] == [("host0", "host0: of low priority"), ("host1", "")]
+    assert engine.leases == [{"node0"}]
+
+
+def test_a_cluster_without_hosts_cannot_be_examined():
+    with pytest.raises(DlbenchError, match="no other host"):
+        list(examined(Engine(), Patience(waiting=lambda _: None)))
 
 
 def test_without_ray_the_message_says_what_to_install(tmp_path, monkeypatch):

@@ -1,12 +1,10 @@
 """Runs on leased hosts of a cluster, each made by a process on its host that the driver talks to."""
 
 import fcntl
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 from time import sleep
 from typing import Any, Protocol
@@ -14,10 +12,11 @@ from typing import Any, Protocol
 from pytest_dlbench.environments.placing import Absent, Lack, Place
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.records import Machine, MachineSpeed, codec
-from pytest_dlbench.running.hosts.conversation import Asked, Channel, Greeting, Placed, ServerEndedError, line
+from pytest_dlbench.running.hosts.conversation import Asked, Channel, Placed, line
+from pytest_dlbench.running.hosts.greeting import greeted
 from pytest_dlbench.running.hosts.host import MachineLostError
 from pytest_dlbench.running.hosts.local import LocalHost
-from pytest_dlbench.running.hosts.remote import Conversation, RemoteHost
+from pytest_dlbench.running.hosts.remote import Conversation, RemoteHost, speaking
 from pytest_dlbench.running.hosts.spread import SpreadHost
 from pytest_dlbench.running.lock_folder import InUseError, LockFolder
 from pytest_dlbench.running.progress import Progress
@@ -119,27 +118,13 @@ class Cluster:
 
     @contextmanager
     def _greeted(self, patience: Patience, lost: frozenset[str]) -> Iterator[Conversation]:
-        with self._engine.lease(patience, lost) as channel:
-            conversation = Conversation(channel)
-            with conversation.beating():
-                self._greet(conversation)
-                yield conversation
-                if not conversation.is_lost:
-                    conversation.end()
+        with self._engine.lease(patience, lost) as channel, speaking(channel) as conversation:
+            self._greet(conversation)
+            yield conversation
 
     def _greet(self, conversation: Conversation) -> None:
         """Raise DlbenchError if the host cannot make runs of this session."""
-        path = tuple(str(Path(folder or ".").absolute()) for folder in sys.path)
-        greeting = Greeting(version=metadata.version("pytest-dlbench"), path=path)
-        try:
-            reply = conversation.ask(line("hello", greeting), lambda _: None)
-        except MachineLostError as error:
-            if isinstance(error.__cause__, ServerEndedError):
-                said = f"{conversation.name}: {error.__cause__}"
-                raise DlbenchError(f"{said}; pytest-dlbench must be installed there") from error
-            raise
-        conversation.addresses = codec.convert(reply["addresses"], tuple[str, ...], conversation.name)
-        machine = codec.convert(reply["machine"], Machine, conversation.name)
+        machine = greeted(conversation)
         self._machine = self._machine or machine
         if machine.name != self._machine.name:
             raise DlbenchError(

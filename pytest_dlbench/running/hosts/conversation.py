@@ -51,10 +51,6 @@ class ServerEndedError(Exception):
     """The process on the host has ended, though the host has not; the message has its last output."""
 
 
-class RefusedError(Exception):
-    """The host refuses: what is wrong, and what to do."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Greeting:
     """What the driver is: a host must have the same version of this package."""

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from random import Random
 from typing import Protocol
 
+from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.records import Machine, MachineSpeed, Run
 from pytest_dlbench.records.problems import MachineLost
 from pytest_dlbench.running.progress import Progress
@@ -21,6 +22,14 @@ class MachineLostError(Exception):
     def __init__(self, problem: MachineLost, node: str = "") -> None:
         super().__init__(problem)
         self.problem, self.host, self.node = problem, problem.host, node
+
+
+class UnfitHostError(DlbenchError):
+    """A host that cannot make runs as it is: its name in records, and in its engine."""
+
+    def __init__(self, message: str, host: str, node: str) -> None:
+        super().__init__(message)
+        self.host, self.node = host, node
 
 
 class Host(Protocol):

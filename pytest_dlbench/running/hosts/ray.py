@@ -17,7 +17,7 @@ import psutil
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.records.problems import MachineLost
 from pytest_dlbench.running.hosts.conversation import MODULE, ServerEndedError
-from pytest_dlbench.running.hosts.host import MachineLostError
+from pytest_dlbench.running.hosts.host import MachineLostError, UnfitHostError
 from pytest_dlbench.running.hosts.piped import Piped
 from pytest_dlbench.running.waits import SOON_SECONDS, Patience, QueuedWait
 
@@ -32,10 +32,11 @@ class Carrier:
         """Start the process; the node's id, its address, and what is wrong with it, if anything is."""
         import ray  # noqa: PLC0415 - an extra
 
+        node, address = ray.get_runtime_context().get_node_id(), ray.util.get_node_ip_address()
         if problem := _with_usual_priority():
-            return "", "", problem
+            return node, address, problem
         self._process = Piped([sys.executable, "-m", MODULE])
-        return ray.get_runtime_context().get_node_id(), ray.util.get_node_ip_address(), ""
+        return node, address, ""
 
     def send(self, line: bytes) -> None:
         """Pass a line on."""
@@ -112,7 +113,7 @@ class RayEngine:
         try:
             node, address, problem = self._started(ray, actor, patience, lost)
             if problem:
-                raise DlbenchError(f"--dlbench-on ray: {problem}")
+                raise UnfitHostError(f"--dlbench-on ray: {address}: {problem}", address, node)
             yield RayChannel(ray, actor, node, address)
         finally:
             ray.kill(actor)

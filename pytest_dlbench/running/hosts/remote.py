@@ -136,6 +136,16 @@ class Conversation:
                 self._channel.receive(until - monotonic())
 
 
+@contextmanager
+def speaking(channel: Channel) -> Iterator[Conversation]:
+    """The conversation with the process of a lease, which ends with this block unless its host is lost."""
+    conversation = Conversation(channel)
+    with conversation.beating():
+        yield conversation
+        if not conversation.is_lost:
+            conversation.end()
+
+
 class RemoteHost:
     """A leased host of a cluster."""
 

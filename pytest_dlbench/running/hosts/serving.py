@@ -34,6 +34,7 @@ from pytest_dlbench.records import CallCheck, Case, StepCheck, codec
 from pytest_dlbench.records.problems import Problem
 from pytest_dlbench.running import addresses, interrupts
 from pytest_dlbench.running.alternating import TooLittleMemoryError
+from pytest_dlbench.running.conditions import conditions
 from pytest_dlbench.running.devices import lacking
 from pytest_dlbench.running.hosts.conversation import (
     BEAT,
@@ -127,6 +128,7 @@ class Server:
         """All requests, until the driver ends this process."""
         operations: Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {
             "hello": self._hello,
+            "conditions": self._conditions,
             "lease": self._lease,
             "train": self._train,
             "meet": self._meet,
@@ -154,6 +156,9 @@ class Server:
         _check(greeting)
         sys.path += [folder for folder in greeting.path if folder not in sys.path]
         return {"machine": THIS_MACHINE.machine, "host": platform.node(), "addresses": addresses.own()}
+
+    def _conditions(self, _: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"findings": conditions()}
 
     def _lease(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         specs, asked = unpacked(request)

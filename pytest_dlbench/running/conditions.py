@@ -1,0 +1,19 @@
+"""What makes measurements on this machine noisy, and which frameworks lack a program."""
+
+from collections.abc import Iterator
+
+from pytest_dlbench.environments import FRAMEWORKS
+from pytest_dlbench.sampling.noise import Finding, findings
+
+
+def conditions() -> tuple[Finding, ...]:
+    """All conditions of this machine that can be read, and each program that is missing for a framework."""
+    return (*findings(), *_missing())
+
+
+def _missing() -> Iterator[Finding]:
+    for framework in FRAMEWORKS.values():
+        for program in framework.programs:
+            if not program.is_there:
+                topic = f"{framework.name} cannot run"
+                yield Finding(topic=topic, state="a program is missing", advice=program.lacking)
