@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from pytest_dlbench.records import PORTABLE
+from pytest_dlbench.storing.baselines import read_file
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 HOOK = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]
@@ -41,6 +44,21 @@ def test_the_suite_in_the_package_is_the_one_of_the_checkout():
     link = ROOT / "pytest_dlbench" / "bench"
     assert link.is_symlink()
     assert link.resolve() == ROOT / "bench"
+
+
+def test_the_suite_brings_portable_baselines_that_can_be_read_at_both_scales():
+    """They are packaged as the rest of the suite is: nothing excludes them."""
+    found = [read_file(path) for path in (ROOT / "pytest_dlbench" / "bench" / "baselines" / "portable").iterdir()]
+    cells = {(one.case.framework, one.case.model, one.case.scale) for one in found}
+    assert cells == {
+        (framework, model, scale)
+        for framework in ("pytorch", "jax")
+        for model in ("gatech-lenet", "hkbu-fcn-r")
+        for scale in ("smoke", "quick")
+    }
+    assert {one.context.machine for one in found} == {PORTABLE}
+    assert all({"accuracy", "first_loss", "parameters"} <= one.sessions[-1].values.keys() for one in found)
+    assert PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["exclude"] == ["pytest_dlbench/bench/by_hand"]
 
 
 def test_the_citation_names_the_version_and_the_license():

@@ -1,7 +1,7 @@
 """``dlbench baseline``: list and repair baselines, accept sessions, choose reference sessions, remove stale ones."""
 
 import argparse
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatch
@@ -12,12 +12,14 @@ from typing import Any
 from pytest_dlbench import judging
 from pytest_dlbench.cli.output import Commands, answer, command, complain
 from pytest_dlbench.errors import DlbenchError, FileFormatError, OptionError, unknown_name
+from pytest_dlbench.judging import Metrics
 from pytest_dlbench.records import Baseline, BaselineSession, CaseOutcome, Record, codec
+from pytest_dlbench.records.reasons import Reason, Saved
 from pytest_dlbench.reporting import cautions, explain, figures, terminal
 from pytest_dlbench.storing import BaselineStore
 from pytest_dlbench.storing.baselines import both_sides, decode, encode, read_file, unverified
 from pytest_dlbench.storing.files import locked, write_whole
-from pytest_dlbench.storing.recorded import read
+from pytest_dlbench.storing.recorded import Recorded, read
 
 FOLDER = Path("baselines")
 SIDES = ("the first side", "the second side")
@@ -41,6 +43,19 @@ examples:
   dlbench baseline accept nightly.json --case '*pytorch*' --reason "PyTorch 2.13"
 
 exit status: 0 all accepted, 1 some were refused or are damaged (named; the others are accepted), 2 usage error
+"""
+PORTABLE = """
+Stores what does not depend on the machine, run by run: accuracy and its relatives, the loss of the first steps, the
+number of trained values. Where a case has no baseline of its machine class, a session is compared with these figures,
+on any machine. They are stored in portable/ of the baselines' folder; a suite may have such a folder, baselines/, next
+to its tests. The newest recording of each case is added as one more session. Cases that did not finish or have fewer
+than three runs are refused; a busy machine is no reason to refuse one, because none of these figures is a time.
+
+examples:
+  dlbench baseline portable .dlbench --all --reason "the first figures"
+  dlbench baseline portable .dlbench --case '*-quick' --baselines bench/baselines --reason "PyTorch 2.13"
+
+exit status: 0 all saved, 1 some were refused or are damaged (named; the others are saved), 2 usage error
 """
 ANCHOR = """
 Every later session is also compared with the reference session of its case, so that many small regressions, accepted
@@ -95,6 +110,14 @@ def declare(commands: Commands) -> None:
     accepting.add_argument(
         "--allow", choices=("suspect",), help="Also accept gains that are too good to be true: suspect."
     )
+    everywhere = command(
+        actions, "portable", help_text="Add what does not depend on the machine, of recorded sessions.", more=PORTABLE
+    )
+    everywhere.add_argument("paths", metavar="RECORDS", nargs="+", type=Path)
+    chosen = everywhere.add_mutually_exclusive_group(required=True)
+    chosen.add_argument("--case", metavar="PATTERN", help="Only cases that match this pattern.")
+    chosen.add_argument("--all", dest="case", action="store_const", const="*", help="Every recorded case.")
+    everywhere.add_argument("--reason", metavar="TEXT", required=True, help="Why they are right; stored with them.")
     anchoring = command(
         actions, "anchor", help_text="Choose the reference session, which later ones are compared with.", more=ANCHOR
     )
@@ -113,7 +136,14 @@ def declare(commands: Commands) -> None:
     pruning.add_argument("--older-than", metavar="DAYS", type=int, help="Last saved at least this many days ago.")
     pruning.add_argument("--damaged", action="store_true", help="Files that cannot be read.")
     pruning.add_argument("--yes", action="store_true", help="Remove them.")
-    for parser, run in ((listing, _list), (accepting, _accept), (anchoring, _anchor), (pruning, _prune)):
+    in_a_folder = (
+        (listing, _list),
+        (accepting, _accept),
+        (everywhere, _portable),
+        (anchoring, _anchor),
+        (pruning, _prune),
+    )
+    for parser, run in in_a_folder:
         parser.add_argument(
             "--baselines", metavar="FOLDER", type=Path, default=FOLDER, help=f"Where baselines are stored [{FOLDER}]."
         )
@@ -213,27 +243,53 @@ def _accept(asked: argparse.Namespace) -> int:
     from pytest_dlbench.judging import sides  # noqa: PLC0415
     from pytest_dlbench.workflows import baseline_gate  # noqa: PLC0415
 
+    def add(store: BaselineStore, case: Recorded, metrics: Metrics) -> Saved:
+        refusal = sides.refusal(case.record)
+        disturbed = cautions.sentences(judging.disturbances(case.record.runs))
+        problems = [*_problems(case.record, refusal), *disturbed]
+        if not problems and not asked.allow:
+            problems += _too_good(store, case.record)
+        if why := "; ".join(problems):
+            raise DlbenchError(why)
+        return baseline_gate.add(store, case.record, asked.reason, case.result, metrics=metrics)
+
+    return _add_each(asked, "dlbench baseline accept", add)
+
+
+def _portable(asked: argparse.Namespace) -> int:
+    # Late, as above.
+    from pytest_dlbench.judging import sides  # noqa: PLC0415
+    from pytest_dlbench.workflows import baseline_gate  # noqa: PLC0415
+
+    def add(store: BaselineStore, case: Recorded, metrics: Metrics) -> Saved:
+        # A busy machine changes no figure that is stored.
+        sound = replace(case.record, runs=tuple(replace(run, invalid=()) for run in case.record.runs))
+        if why := "; ".join(_problems(sound, sides.refusal(sound))):
+            raise DlbenchError(why)
+        return baseline_gate.add_portable(store, case.record, asked.reason, metrics=metrics)
+
+    return _add_each(asked, "dlbench baseline portable", add)
+
+
+def _problems(record: Record, refusal: Reason | None) -> list[str]:
+    """Why the runs of a record are no figures to compare with, as text."""
+    outcome = judging.of_runs(record.runs)
+    problems = [explain.brief(refusal)] if refusal else []
+    return [f"{outcome}: {problem}" for problem in problems] if outcome else problems
+
+
+def _add_each(asked: argparse.Namespace, action: str, add: Callable[[BaselineStore, Recorded, Metrics], Saved]) -> int:
+    """Add the newest recording of each case that is asked for; those that ``add`` refuses are named."""
     found = read(asked.paths)
     newest = {case.record.case.id: case for case in found.cases}
     chosen = [case for name, case in newest.items() if fnmatch(name, asked.case)]
     if not chosen:
-        raise OptionError(unknown_name("case", asked.case, "dlbench baseline accept", newest))
+        raise OptionError(unknown_name("case", asked.case, action, newest))
     store = BaselineStore(folder=asked.baselines)
     accepted, refused = [], []
     for case in chosen:
-        refusal = sides.refusal(case.record)
-        problems = [explain.brief(refusal)] if refusal else []
-        if outcome := judging.of_runs(case.record.runs):
-            problems = [f"{outcome}: {problem}" for problem in problems]
-        problems += cautions.sentences(judging.disturbances(case.record.runs))
-        if not problems and not asked.allow:
-            problems += _too_good(store, case.record)
         try:
-            if why := "; ".join(problems):
-                raise DlbenchError(why)
-            metrics = judging.stored([case.record])
-            saved = baseline_gate.add(store, case.record, asked.reason, case.result, metrics=metrics)
-            accepted.append(saved.path)
+            accepted.append(add(store, case, judging.stored([case.record])).path)
         except DlbenchError as error:
             refused.append(f"refused: {case.record.case.id}: {error}")
     answer(asked, {"accepted": accepted, "refused": refused}, [f"saved: {path}" for path in accepted])

@@ -74,6 +74,8 @@ class Metric:
     is_absolute: bool = False
     is_exact: bool = False
     is_counted: bool = False
+    is_portable: bool = False
+    deviation: float | None = None
     needs_whole_recipe: bool = False
 
     @property

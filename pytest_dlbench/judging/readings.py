@@ -1,8 +1,8 @@
 """From a run to its figures, one function each; None if a run has no such figure."""
 
 from collections.abc import Callable, Iterable, Sequence
-from math import exp, isnan
-from statistics import median, quantiles
+from math import exp, isnan, prod
+from statistics import fmean, median, quantiles
 from typing import Literal
 
 from pytest_dlbench.judging.contention import contended
@@ -10,6 +10,8 @@ from pytest_dlbench.judging.warm_up import steady_steps, warm_up
 from pytest_dlbench.records import POWER_LIMIT, Evaluation, Run, Search, Training, Usage
 
 LARGEST_LOSS = 700.0
+# As many as golden losses have: the path of the training is still that of its seed.
+FIRST_STEPS = 10
 
 
 def quiet_steps(run: Run) -> Sequence[float]:
@@ -191,6 +193,17 @@ def lowest_class_accuracy(run: Run) -> float | None:
     if run.reported:
         return None
     return min((share for share in evaluated(run).class_accuracies if share is not None), default=None)
+
+
+def parameters(run: Run) -> float | None:
+    """The number of values that are trained, as the framework reports its parameters; None for a program."""
+    return float(sum(map(prod, run.parameters.values()))) or None
+
+
+def first_loss(run: Run) -> float | None:
+    """The mean loss of the first steps; None where no losses are reported, or one is below 0."""
+    losses = trained(run).losses[:FIRST_STEPS]
+    return fmean(losses) if losses and min(losses) > 0 else None
 
 
 def perplexity(run: Run) -> float | None:

@@ -179,6 +179,14 @@ def seeds(baseline: Baseline) -> frozenset[int]:
     return frozenset(seed for session in baseline.sessions[-JUDGED_SESSIONS:] for seed in session.seeds)
 
 
+def by_seed(baseline: Baseline, metric: Metric) -> Mapping[int, Sequence[float]]:
+    """What the newest sessions of the present level have of a metric that is judged run by run.
+
+    Raises FileFormatError for a baseline without such a figure.
+    """
+    return _by_seed(metric, _Stored.of(baseline, metric).level[-JUDGED_SESSIONS:])
+
+
 def compare(
     baseline: Baseline,
     runs: Sequence[Run],

@@ -426,7 +426,7 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
 
     config, node, asked = request.config, request.node, request.config.stash[OPTIONS]
     session = session_of(config)
-    session.resumption.test = node.nodeid
+    session.resumption.test, session.comparer.suite = node.nodeid, node.path.parent
 
     def report(record: Record, result: CaseResult) -> None:
         config.hook.pytest_dlbench_case_finished(config=config, record=record, result=result)

@@ -5,7 +5,7 @@ Times are in seconds of the monotonic clock that worker and sampler share, sizes
 
 from pytest_dlbench.records.baselines import Baseline, BaselineSession
 from pytest_dlbench.records.calibrations import Calibration, Fault
-from pytest_dlbench.records.cases import Case, Context, Machine, Revision, SkippedCell
+from pytest_dlbench.records.cases import PORTABLE, Case, Context, Machine, Revision, SkippedCell
 from pytest_dlbench.records.equivalence import Certificate, Golden
 from pytest_dlbench.records.metrics import MetricFacts
 from pytest_dlbench.records.operations import CallCheck, Operation, OperatorPass
@@ -41,6 +41,7 @@ __all__ = [
     "DOCUMENT_FORMAT",
     "FORMAT_VERSION",
     "JOURNAL_FORMAT",
+    "PORTABLE",
     "POWER_LIMIT",
     "Alternation",
     "Baseline",

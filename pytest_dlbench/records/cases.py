@@ -22,6 +22,10 @@ class Machine:
     gpu_driver: str = ""
 
 
+PORTABLE = Machine(name="portable", cpu_model="", cores=0, memory_gib=0.0, os_family="")
+"""In place of a machine class: baselines of what does not depend on the machine."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
     """A revision of the user's code, as ``name`` it was asked for.

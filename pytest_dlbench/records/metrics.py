@@ -26,3 +26,4 @@ class MetricFacts:
     is_absolute: bool = False
     is_exact: bool = False
     is_counted: bool = False
+    is_portable: bool = False

@@ -101,6 +101,27 @@ class NoBaseline(Tagged, frozen=True, kw_only=True):
     again: Repeat
 
 
+class Portable(Tagged, frozen=True, kw_only=True):
+    """The verdicts are against a portable baseline, whose newest session was ``saved`` because of ``why``.
+
+    All other metrics have nothing to compare with on this machine class.
+    """
+
+    path: str
+    saved: str
+    why: str
+    versions: tuple[Difference, ...] = ()
+    recipe: tuple[Difference, ...] = ()
+
+
+class PortableUnused(Tagged, frozen=True, kw_only=True):
+    """There is a portable baseline at ``path``, and it is not compared with: it was made under other conditions."""
+
+    path: str
+    saved: str
+    differences: tuple[Difference, ...]
+
+
 class NotInBaseline(Tagged, frozen=True, kw_only=True):
     """The revision that is the baseline lacks the program, so that only the candidate was run."""
 
@@ -381,6 +402,8 @@ Reason = (
     | NotSaved
     | TooGood
     | NoBaseline
+    | Portable
+    | PortableUnused
     | NotInBaseline
     | Incomparable
     | DamagedBaseline

@@ -1,10 +1,12 @@
 """Suggested commands, quoted for a shell."""
 
+import os
 import shlex
+from pathlib import Path
 
 from pytest_dlbench.judging import Metrics
 from pytest_dlbench.records import Case
-from pytest_dlbench.records.reasons import InPairs, MoveReference, Repeat
+from pytest_dlbench.records.reasons import InPairs, MoveReference, Portable, Repeat
 from pytest_dlbench.reporting import figures
 
 # Options that select cells or apply to one side: the command for pairs sets them itself.
@@ -20,6 +22,13 @@ def again(repeat: Repeat) -> str:
 def accept(repeat: Repeat, reason: str = "why the new figure is right") -> str:
     """The command that runs the same case again and makes its figures the baseline."""
     return f'{again(repeat)} --dlbench-save --dlbench-reason "{reason}"'
+
+
+def accept_portable(case: Case, portable: Portable) -> str:
+    """The command that adds the newest recorded session of a case to its portable baseline."""
+    folder = os.path.relpath(Path(portable.path).parents[1])
+    found = ["dlbench", "baseline", "portable", ".dlbench", "--case", case.id]
+    return f'{shlex.join([*found, *_in_folder(folder)])} --reason "why the new figure is right"'
 
 
 def in_pairs(case: Case, repeat: Repeat, pairs: InPairs, metrics: Metrics) -> str:
@@ -45,5 +54,8 @@ def _kept(repeat: Repeat) -> list[str]:
 
 def move_reference(case: Case, move: MoveReference) -> str:
     """The command that makes the newest session the reference session."""
-    elsewhere = [] if move.baselines == DEFAULT_BASELINES else ["--baselines", move.baselines]
-    return shlex.join(["dlbench", "baseline", "anchor", case.id, "--last", *elsewhere])
+    return shlex.join(["dlbench", "baseline", "anchor", case.id, "--last", *_in_folder(move.baselines)])
+
+
+def _in_folder(baselines: str) -> list[str]:
+    return [] if baselines == DEFAULT_BASELINES else ["--baselines", baselines]

@@ -255,6 +255,27 @@ def _no_baseline(reason: of.NoBaseline, _: Subject) -> Iterator[Paragraph]:
 
 
 @_explained.register
+def _portable(reason: of.Portable, subject: Subject) -> Iterator[Paragraph]:
+    """What does not depend on the machine, against the portable baseline."""
+    verdicts = [one for one in subject.result.verdicts if not _is_absolute(one, subject.metrics)]
+    source = f"the portable baseline of {reason.saved} ({reason.why})"
+    heading = f"what does not depend on the machine, compared with {source}:"
+    yield Paragraph(text=heading, items=_verdicts(verdicts, subject.metrics))
+    if any(verdict.outcome is not VerdictOutcome.EQUIVALENT for verdict in verdicts):
+        changes = tuple(map(difference, (*reason.versions, *reason.recipe)))
+        yield Paragraph(text="what differs from it:", items=changes or ("no version and no recipe setting",))
+        command = commands.accept_portable(subject.result.case, reason)
+        yield Paragraph(text="to accept the new figures on every machine", command=command)
+    yield Paragraph(text="time, memory and whatever else depends on the machine: nothing to compare with")
+
+
+@_explained.register
+def _portable_unused(reason: of.PortableUnused, _: Subject) -> Iterator[Paragraph]:
+    heading = f"the portable baseline of {reason.saved} is not used: it was made under different conditions:"
+    yield Paragraph(text=heading, items=tuple(map(difference, reason.differences)))
+
+
+@_explained.register
 def _not_in_baseline(reason: of.NotInBaseline, _: Subject) -> Iterator[Paragraph]:
     yield Paragraph(text=f"nothing to compare with: {reason.revision} ({reason.commit[:12]}) has no {reason.path}")
 
@@ -646,6 +667,12 @@ def required(result: CaseResult, unmet: Mapping[str, float], metrics: Metrics = 
         for name, bound in unmet.items()
     ]
     return "; ".join(lines)
+
+
+def portable(result: CaseResult, metrics: Metrics = METRICS) -> str:
+    """What was found on each metric that does not depend on the machine: ``accuracy equivalent``."""
+    verdicts = [one for one in result.verdicts if not _is_absolute(one, metrics)]
+    return ", ".join(f"{one.metric} {one.outcome.value}" for one in verdicts) or "no metric in common"
 
 
 def stopped(reason: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.judging.intervals import Interval
-from pytest_dlbench.records import CaseResult, Verdict, VerdictOutcome
+from pytest_dlbench.records import CaseOutcome, CaseResult, Verdict, VerdictOutcome
 from pytest_dlbench.reporting import figures
 
 # More slower frameworks than this are a range, not a list.
@@ -14,6 +14,8 @@ ABOUT_EQUAL = 1.1
 # What is timed, by the metric that judges it.
 TIMED = {name: metric.timed for name, metric in METRICS.items() if metric.timed}
 MOST_METRICS = 3
+# Whatever a portable baseline says about their accuracy.
+WITHOUT_BASELINE = (CaseOutcome.NO_BASELINE, CaseOutcome.INCOMPARABLE)
 # Two of two digits, whatever the binary fraction.
 LARGE = 1.995
 FOUND = {
@@ -78,8 +80,9 @@ def _found(verdict: Verdict, metrics: Metrics) -> str:
 
 
 def compared(result: CaseResult, metrics: Metrics = METRICS) -> bool:
-    """Whether a case was compared with something: a leak is judged alone."""
-    return any(not _is_absolute(verdict, metrics) for verdict in result.verdicts)
+    """Whether a case was compared with something on which its outcome depends: a leak is judged alone."""
+    judged = any(not _is_absolute(verdict, metrics) for verdict in result.verdicts)
+    return judged and result.outcome not in WITHOUT_BASELINE
 
 
 def _is_absolute(verdict: Verdict, metrics: Metrics) -> bool:

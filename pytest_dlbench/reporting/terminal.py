@@ -11,7 +11,15 @@ from rich.table import Table
 
 from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Machine, VerdictOutcome
-from pytest_dlbench.records.reasons import Interrupted, NotInBaseline, NotSaved, Saved, TooGood
+from pytest_dlbench.records.reasons import (
+    Interrupted,
+    NotInBaseline,
+    NotSaved,
+    Portable,
+    PortableUnused,
+    Saved,
+    TooGood,
+)
 from pytest_dlbench.reporting import cautions, explain, foreign
 
 # Outcomes that may not fail their test, so that its failure would not show the reason.
@@ -71,6 +79,7 @@ def notes(results: Sequence[CaseResult], metrics: Metrics = METRICS) -> list[str
     """The reasons for outcomes that may not fail a test; cases with the same reason are listed together."""
     shown = _by_metric(results, metrics)
     shown += _without_baseline(results)
+    shown += _portable(results, metrics)
     shown += _cut_short(results)
     shown += [
         f"warning: {name(result.case)}: {text}" for result in results for text in cautions.warnings(result, metrics)
@@ -96,6 +105,17 @@ def _without_baseline(results: Sequence[CaseResult]) -> Iterator[str]:
         yield f"no_baseline: {unsaved} × nothing to compare with; {advice}"
     for result, reason in added:
         yield f"no_baseline: {name(result.case)}: {explain.text(reason)}"
+
+
+def _portable(results: Sequence[CaseResult], metrics: Metrics) -> Iterator[str]:
+    """What portable baselines say about cases without one of their machine class, and which of them were not used."""
+    for result in results:
+        for reason in result.reasons:
+            if isinstance(reason, Portable):
+                yield f"portable: {name(result.case)}: {explain.portable(result, metrics)}"
+            elif isinstance(reason, PortableUnused):
+                differs = "; ".join(map(explain.difference, reason.differences))
+                yield f"portable: {name(result.case)}: not compared, because of other conditions: {differs}"
 
 
 def _by_metric(results: Sequence[CaseResult], metrics: Metrics) -> list[str]:

@@ -1,5 +1,7 @@
 """Baselines, ``<machine class>/<case>.json``: one small sorted text file per case, with one line per session.
 
+``portable/<case>.json`` has what does not depend on the machine.
+
 A checksum of the content is one line of the file, and every reader compares it: figures that were edited by hand, and
 merges that nobody looked at, are damage.
 """
@@ -16,7 +18,7 @@ from statistics import median
 from typing import Any
 
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.records import BASELINE_FORMAT, Baseline, BaselineSession, Case, Context, Machine, codec
+from pytest_dlbench.records import BASELINE_FORMAT, PORTABLE, Baseline, BaselineSession, Case, Context, Machine, codec
 from pytest_dlbench.storing.files import file_name, folder_name, locked, write_whole
 from pytest_dlbench.storing.repository import versions_in_conflict
 
@@ -55,7 +57,8 @@ class BaselineStore:
     def others(self, case: Case, machine: Machine) -> tuple[str, ...]:
         """The other machine classes that have a baseline of this case."""
         found = self.folder.glob(f"*/{escape(file_name(case.id))}")
-        return tuple(sorted(path.parent.name for path in found if path.parent.name != machine.name))
+        no_others = (machine.name, PORTABLE.name)
+        return tuple(sorted(path.parent.name for path in found if path.parent.name not in no_others))
 
     def write(self, baseline: Baseline) -> Path:
         """Replace the baseline of its case and machine class; raises StorageError."""

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
 from pytest_dlbench import judging
 from pytest_dlbench.environments import Framework
 from pytest_dlbench.errors import DlbenchError, FileFormatError
-from pytest_dlbench.judging import Metrics, counts, stored_baseline
+from pytest_dlbench.judging import Metrics, counts, portable, stored_baseline
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.judging.reasons import unlikely
 from pytest_dlbench.records import Baseline, Case, CaseOutcome, CaseResult, Context, Record
@@ -26,6 +27,7 @@ from pytest_dlbench.storing import BaselineStore
 from pytest_dlbench.storing.baselines import session_name
 from pytest_dlbench.storing.history import History
 from pytest_dlbench.storing.repository import commit_of
+from pytest_dlbench.workflows import portable as portable_gate
 from pytest_dlbench.workflows import reasons
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ class Comparer:
     is_resumed: bool = False
     """Whether the session goes on with one that may have saved some of its cases."""
     cases: int = 1
+    suite: Path | None = None
+    """The folder of the test that runs, which may have portable baselines of its own."""
     _rows: "pd.DataFrame | None" = field(default=None)
 
     def compare(self, record: Record, framework: Framework, node: str, tolerance: Mapping[str, float]) -> CaseResult:
@@ -55,10 +59,11 @@ class Comparer:
         try:
             baseline = self._before(self.baselines.read(record.case, record.context.machine), record)
             if baseline is None:
-                return self._without_baseline(record, again)
+                return self._without_baseline(record, again, tolerance)
             return self._against(baseline, record, framework, again, tolerance)
         except FileFormatError as error:
-            return result(record, CaseOutcome.DAMAGED_BASELINE, self._damaged(record, error))
+            path = self.baselines.path(record.case, record.context.machine)
+            return result(record, CaseOutcome.DAMAGED_BASELINE, _damaged(path, error))
 
     def narrow(
         self,
@@ -97,15 +102,29 @@ class Comparer:
             return baseline
         return stored_baseline.without(baseline, record, self.metrics)
 
-    def _damaged(self, record: Record, error: FileFormatError) -> DamagedBaseline:
-        path = str(self.baselines.path(record.case, record.context.machine))
-        return DamagedBaseline(path=path, problem=str(error).removeprefix(path).lstrip(":, "))
-
-    def _without_baseline(self, record: Record, again: Repeat) -> CaseResult:
+    def _without_baseline(self, record: Record, again: Repeat, tolerance: Mapping[str, float]) -> CaseResult:
+        """The case without a baseline of its machine class, compared with a portable one if there is any."""
         machine = record.context.machine
         others = self.baselines.others(record.case, machine)
         outcome = CaseOutcome.INCOMPARABLE if others else CaseOutcome.NO_BASELINE
-        return result(record, outcome, NoBaseline(machine=machine.name, others=others, again=again))
+        alone = result(record, outcome, NoBaseline(machine=machine.name, others=others, again=again))
+        return self.with_portable(alone, record, tolerance)
+
+    def with_portable(self, found: CaseResult, record: Record, tolerance: Mapping[str, float]) -> CaseResult:
+        """The result of a case whose runs finished, with what a portable baseline says about them.
+
+        As it was if there is none, or the case has a baseline of its machine class. A regression overrides its outcome.
+        """
+        suite = [self.suite / portable_gate.FOLDER] if self.suite else []
+        path = portable_gate.path_of(record, [self.baselines.folder, *suite])
+        if path is None or self.baselines.path(record.case, record.context.machine).is_file():
+            return found
+        try:
+            compared = portable_gate.compared(path, record, tolerance, self.metrics)
+        except FileFormatError as error:
+            return result(record, CaseOutcome.DAMAGED_BASELINE, _damaged(path, error))
+        outcome = compared.outcome(found.outcome)
+        return replace(found, outcome=outcome, verdicts=compared.verdicts, reasons=(compared.reason, *found.reasons))
 
     def _against(
         self, baseline: Baseline, record: Record, framework: Framework, again: Repeat, tolerance: Mapping[str, float]
@@ -155,6 +174,10 @@ def usable(baselines: BaselineStore, case: Case, context: Context) -> Baseline |
     return None if found is None or judging.obstacles(found.context, context) else found
 
 
+def _damaged(path: Path, error: FileFormatError) -> DamagedBaseline:
+    return DamagedBaseline(path=str(path), problem=str(error).removeprefix(str(path)).lstrip(":, "))
+
+
 def add(
     baselines: BaselineStore,
     record: Record,
@@ -163,11 +186,13 @@ def add(
     *,
     metrics: Metrics,
     before: Callable[[Baseline | None, Record], Baseline | None] = lambda baseline, _: baseline,
+    narrowed: Callable[[Baseline | None, Baseline], Baseline] = lambda _, baseline: baseline,
 ) -> Saved:
     """Add a session to the baseline of its case; one of other conditions is replaced.
 
-    ``before`` gives the baseline to which the session is added, from the one that is stored. No other process saves
-    the case meanwhile. Raises FileFormatError for a damaged baseline, and StorageError.
+    ``before`` gives the baseline to which the session is added, from the one that is stored, and ``narrowed`` what is
+    stored of the new one. No other process saves the case meanwhile. Raises FileFormatError for a damaged baseline, and
+    StorageError.
     """
     found: Baseline | None = None
     kept: Baseline | None = None
@@ -176,11 +201,24 @@ def add(
         nonlocal found, kept
         found = before(read, record)
         kept = None if found is None or judging.obstacles(found.context, record.context) else found
-        return accepted(kept, record, baselines, reason, compared, metrics=metrics)
+        return narrowed(kept, accepted(kept, record, baselines, reason, compared, metrics=metrics))
 
     path = baselines.update(record.case, record.context.machine, added)
     replaced = len(found.sessions) if found and not kept else 0
     return Saved(path=str(path), session=len(kept.sessions) + 1 if kept else 1, why=reason, replaced=replaced)
+
+
+def add_portable(baselines: BaselineStore, record: Record, reason: str, *, metrics: Metrics) -> Saved:
+    """Add what does not depend on the machine to the portable baseline of a case; it raises the same errors."""
+    tolerances = judging.parse_tolerances([], "", metrics)
+
+    def narrowed(before: Baseline | None, now: Baseline) -> Baseline:
+        verdicts = portable.compare(before, record.runs, tolerances, metrics) if before else ()
+        changed = stored_baseline.changed(verdicts)
+        newest = replace(portable.kept(now.sessions[-1], metrics), accepted=changed)
+        return replace(now, sessions=(*now.sessions[:-1], newest))
+
+    return add(baselines, portable.anywhere(record), reason, None, metrics=metrics, narrowed=narrowed)
 
 
 def accepted(

@@ -103,6 +103,9 @@ def _narrow(session: Session, spec: RunSpec, tolerance: Mapping[str, float]) -> 
 
 def _judge(session: Session, record: Record, spec: RunSpec, node: str, tolerance: Mapping[str, float]) -> CaseResult:
     if found := unjudged(session, record):
+        if found.outcome is CaseOutcome.INVALID:
+            # A busy machine changes no accuracy.
+            return session.comparer.with_portable(found, record, tolerance)
         return replace(found, reasons=(*found.reasons, *_divergences(session, record)))
     return with_leak(record, session.comparer.compare(record, spec.framework, node, tolerance), tolerance)
 

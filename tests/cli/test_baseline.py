@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from pytest_dlbench.cli.main import main
-from pytest_dlbench.records import CaseOutcome, RunOutcome
+from pytest_dlbench.records import PORTABLE, CaseOutcome, RunOutcome
+from pytest_dlbench.records.reasons import NotTimed
 from pytest_dlbench.storing import BaselineStore
 from tests.doubles import records, sessions
 
@@ -295,3 +296,30 @@ def test_a_gain_that_is_too_good_to_be_true_is_accepted_only_on_request(store, t
     assert len(store.read(records.case(), records.machine()).sessions) == 1
     assert accept(path, "--allow", "suspect") == 0
     assert len(store.read(records.case(), records.machine()).sessions) == 2
+
+
+def portable(path, *options):
+    return main(["baseline", "portable", str(path), "--reason", "the first figures", *options])
+
+
+def test_what_does_not_depend_on_the_machine_is_stored_of_recorded_sessions(store, tmp_path, capsys):
+    runs = [replace(run, invalid=(NotTimed(),)) for run in records.runs(steps=(3.0,) * 3)]
+    assert portable(sessions.write(tmp_path, "a", runs), "--all") == 0
+    (session,) = store.read(records.case(), PORTABLE).sessions
+    assert session.values["accuracy"] == (0.95, 0.95, 0.95)
+    assert "step_time" not in session.medians
+    assert f"baselines/portable/{CASE}.json" in capsys.readouterr().out
+
+
+def test_runs_that_failed_or_are_too_few_are_refused(store, tmp_path, capsys):
+    failed = (*records.runs()[:2], records.unfinished(RunOutcome.DIVERGED, "the loss became nan", seed=3))
+    assert portable(sessions.write(tmp_path, "a", failed, outcome=CaseOutcome.DIVERGED), "--case", CASE) == 1
+    assert "refused" in capsys.readouterr().err
+    assert portable(sessions.write(tmp_path, "b", records.runs()[:2]), "--all") == 1
+    assert store.read(records.case(), PORTABLE) is None
+
+
+def test_portable_needs_to_know_which_cases(store, tmp_path, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        portable(sessions.write(tmp_path, "a", records.runs()))
+    assert "--all" in capsys.readouterr().err

@@ -444,6 +444,34 @@ def test_a_missing_baseline_lists_the_machines_that_have_one():
     assert ACCEPT in text
 
 
+def portable(*verdicts):
+    reason = of.Portable(path="baselines/portable/case.json", saved="2026-11-20", why="the first figures")
+    return explain.message(records.case_result(verdicts=verdicts, reasons=(reason,)))
+
+
+def test_a_portable_baseline_says_what_it_judged_and_what_has_nothing_to_compare_with():
+    text = portable(records.verdict(metric="accuracy", outcome=VerdictOutcome.EQUIVALENT, change=0.0, tolerance=1.0))
+    assert text.startswith("what does not depend on the machine, compared with the portable baseline of 2026-11-20")
+    assert "  accuracy         equivalent " in text
+    assert text.endswith("time, memory and whatever else depends on the machine: nothing to compare with")
+    assert "to accept" not in text
+
+
+def test_a_change_against_a_portable_baseline_has_the_command_that_accepts_it_on_every_machine():
+    lost = records.verdict(metric="accuracy", outcome=VerdictOutcome.REGRESSED, change=-5.0, tolerance=1.0)
+    command = f"dlbench baseline portable .dlbench --case {records.case().id} --reason"
+    assert f"to accept the new figures on every machine: {command}" in portable(lost)
+
+
+def test_an_unused_portable_baseline_lists_what_differs(differences):
+    text = explain.text(of.PortableUnused(path="p.json", saved="2026-11-20", differences=differences))
+    assert text == (
+        "the portable baseline of 2026-11-20 is not used: it was made under different conditions:\n"
+        "  steps 50 → 51\n"
+        "  batch size 64 → 128"
+    )
+
+
 @pytest.fixture
 def differences():
     """The differences of two contexts."""

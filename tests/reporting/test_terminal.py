@@ -1,7 +1,7 @@
 import pytest
 
 from pytest_dlbench.records import CaseOutcome, Pairing, VerdictOutcome
-from pytest_dlbench.records.reasons import Survivors, TooFew, Unavailable
+from pytest_dlbench.records.reasons import Difference, Portable, PortableUnused, Survivors, TooFew, Unavailable
 from pytest_dlbench.reporting import terminal
 from tests.doubles import records
 
@@ -20,6 +20,23 @@ def test_missing_baselines_are_one_note_with_their_number():
     (note,) = terminal.notes(missing)
     assert "4 ×" in note
     assert "--dlbench-save --dlbench-reason" in note
+
+
+def test_what_portable_baselines_say_is_a_note_for_each_case():
+    verdicts = [records.verdict(metric=name, outcome=VerdictOutcome.EQUIVALENT) for name in ("first_loss", "accuracy")]
+    used = Portable(path="p.json", saved="2026-11-20", why="the first figures")
+    steps = Difference(name="steps", baseline=50, candidate=51)
+    unused = PortableUnused(path="p.json", saved="2026-11-20", differences=(steps,))
+    found = terminal.notes(
+        [
+            result(outcome=CaseOutcome.NO_BASELINE, verdicts=tuple(verdicts), reasons=(used,)),
+            result(outcome=CaseOutcome.NO_BASELINE, reasons=(unused,)),
+        ]
+    )
+    assert found[1:] == [
+        "portable: pytorch-mnist-cnn-digits28-cpu: first_loss equivalent, accuracy equivalent",
+        "portable: pytorch-mnist-cnn-digits28-cpu: not compared, because of other conditions: steps 50 → 51",
+    ]
 
 
 @pytest.mark.parametrize("outcome", EXPLAINED)

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pytest_dlbench.judging import METRICS, Metrics, shown_in
 from pytest_dlbench.judging.outcomes import ALWAYS_FAILING
 from pytest_dlbench.records import CaseOutcome
-from pytest_dlbench.reporting import figures, sentences
+from pytest_dlbench.records.reasons import Portable
+from pytest_dlbench.reporting import explain, figures, sentences
 from pytest_dlbench.reporting.charts import frameworks
 from pytest_dlbench.reporting.charts.measured import Measured
 
@@ -62,6 +63,10 @@ def statements(cases: Sequence[Measured], metrics: Metrics = METRICS) -> list[tu
         for case in compared
     ]
     stated = {case.label for case in compared}
+    for case in judged:
+        if case.label not in stated and any(isinstance(one, Portable) for one in case.result.reasons):
+            text = f"{case.case.framework} on any machine: {explain.portable(case.result, metrics)}"
+            found.append((numbers[case.label], case.cell, text))
     for group in _rivals(cases):
         found.append((group[0][0], group[0][1].cell, _sentence(group)))
         stated |= {case.label for _, case in group}

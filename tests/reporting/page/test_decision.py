@@ -3,6 +3,7 @@
 import pytest
 
 from pytest_dlbench.records import CaseOutcome, VerdictOutcome
+from pytest_dlbench.records.reasons import Portable
 from pytest_dlbench.reporting.page import decision
 from tests.doubles import records
 from tests.doubles.judged import both_sides, judged, measured
@@ -42,6 +43,15 @@ def test_a_leak_judged_alone_is_no_comparison():
     alone = {"outcome": CaseOutcome.NO_BASELINE, "verdicts": (LEAK,)}
     text, _ = decision.headline(measured(*(case(number, alone) for number in range(9))))
     assert text == "Measured, and compared with nothing"
+
+
+def test_what_a_portable_baseline_says_is_a_statement_and_no_decision():
+    accurate = records.verdict(metric="accuracy", outcome=VerdictOutcome.EQUIVALENT, change=0.0, tolerance=1.0)
+    used = Portable(path="p.json", saved="2026-11-20", why="the first figures")
+    cases = measured(case(1, {**NEW, "verdicts": (accurate,), "reasons": (used,)}))
+    assert decision.headline(cases) == ("Measured, and compared with nothing", "plain")
+    texts = [text for _, _, text in decision.statements(cases)]
+    assert "pytorch on any machine: accuracy equivalent" in texts
 
 
 def test_a_leak_is_not_called_a_slower_step():
