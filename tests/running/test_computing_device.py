@@ -78,7 +78,7 @@ def test_a_case_on_the_processor_needs_no_report(run):
 
 
 class TestRepeatedEvaluation:
-    """The same weights, evaluated again: the same results, to the bit but for GPUs."""
+    """The same weights, evaluated again: the same results, to the bit except on GPUs."""
 
     FIRST = Evaluated(loss="0.25", examples=1000, correct=900, seconds=0.1)
 
