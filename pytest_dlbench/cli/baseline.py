@@ -99,55 +99,73 @@ def declare(commands: Commands) -> None:
     actions = commands.add_parser("baseline", help=text, description=text).add_subparsers(
         required=True, metavar="ACTION"
     )
-    listing = command(actions, "list", help_text="List all baselines: sessions, when saved, and why.", more=LIST)
-    listing.add_argument(
-        "case", metavar="CASE", nargs="?", help="List the sessions of this case, or of all that match a pattern with *."
-    )
-    accepting = command(actions, "accept", help_text="Add recorded sessions to the baselines.", more=ACCEPT)
-    accepting.add_argument("paths", metavar="RECORDS", nargs="+", type=Path)
-    accepting.add_argument("--case", metavar="PATTERN", default="*", help="Only cases that match this pattern [*].")
-    accepting.add_argument("--reason", metavar="TEXT", required=True, help="Why they are right; stored with them.")
-    accepting.add_argument(
-        "--allow", choices=("suspect",), help="Also accept gains that are too good to be true: suspect."
-    )
-    everywhere = command(
-        actions, "portable", help_text="Add what does not depend on the machine, of recorded sessions.", more=PORTABLE
-    )
-    everywhere.add_argument("paths", metavar="RECORDS", nargs="+", type=Path)
-    chosen = everywhere.add_mutually_exclusive_group(required=True)
-    chosen.add_argument("--case", metavar="PATTERN", help="Only cases that match this pattern.")
-    chosen.add_argument("--all", dest="case", action="store_const", const="*", help="Every recorded case.")
-    everywhere.add_argument("--reason", metavar="TEXT", required=True, help="Why they are right; stored with them.")
-    anchoring = command(
-        actions, "anchor", help_text="Choose the reference session, which later ones are compared with.", more=ANCHOR
-    )
-    anchoring.add_argument("case", metavar="CASE", nargs="?", help="A case's id, or a pattern with *.")
-    anchoring.add_argument("--all", action="store_true", help="Every case.")
-    which = anchoring.add_mutually_exclusive_group(required=True)
-    which.add_argument("--session", metavar="ID", help="This session; dlbench baseline list CASE shows them.")
-    which.add_argument("--first", action="store_true", help="The oldest one kept.")
-    which.add_argument("--last", action="store_true", help="The newest one.")
-    repairing = command(actions, "repair", help_text="Resolve a merge, or confirm figures edited by hand.", more=REPAIR)
-    repairing.add_argument("files", metavar="FILE", nargs="+", type=Path)
-    repairing.add_argument("--yes", action="store_true", help="Repair them.")
-    repairing.set_defaults(run=_repair)
-    pruning = command(actions, "prune", help_text="Remove baselines that are no longer measured.", more=PRUNE)
-    pruning.add_argument("--not-in", metavar="RECORDS", nargs="+", type=Path, help="Cases not recorded there.")
-    pruning.add_argument("--older-than", metavar="DAYS", type=int, help="Last saved at least this many days ago.")
-    pruning.add_argument("--damaged", action="store_true", help="Files that cannot be read.")
-    pruning.add_argument("--yes", action="store_true", help="Remove them.")
-    in_a_folder = (
-        (listing, _list),
-        (accepting, _accept),
-        (everywhere, _portable),
-        (anchoring, _anchor),
-        (pruning, _prune),
-    )
-    for parser, run in in_a_folder:
+    for add, run in (
+        (_add_list, _list),
+        (_add_accept, _accept),
+        (_add_portable, _portable),
+        (_add_anchor, _anchor),
+        (_add_prune, _prune),
+    ):
+        parser = add(actions)
         parser.add_argument(
             "--baselines", metavar="FOLDER", type=Path, default=FOLDER, help=f"Where baselines are stored [{FOLDER}]."
         )
         parser.set_defaults(run=run)
+    repairing = command(actions, "repair", help_text="Resolve a merge, or confirm figures edited by hand.", more=REPAIR)
+    repairing.add_argument("files", metavar="FILE", nargs="+", type=Path)
+    repairing.add_argument("--yes", action="store_true", help="Repair them.")
+    repairing.set_defaults(run=_repair)
+
+
+def _add_list(actions: Commands) -> argparse.ArgumentParser:
+    parser = command(actions, "list", help_text="List all baselines: sessions, when saved, and why.", more=LIST)
+    of_case = "List the sessions of this case, or of all that match a pattern with *."
+    parser.add_argument("case", metavar="CASE", nargs="?", help=of_case)
+    return parser
+
+
+def _add_accept(actions: Commands) -> argparse.ArgumentParser:
+    parser = command(actions, "accept", help_text="Add recorded sessions to the baselines.", more=ACCEPT)
+    _add_records(parser)
+    parser.add_argument("--case", metavar="PATTERN", default="*", help="Only cases that match this pattern [*].")
+    parser.add_argument("--allow", choices=("suspect",), help="Also accept gains that are too good to be true: suspect.")
+    return parser
+
+
+def _add_portable(actions: Commands) -> argparse.ArgumentParser:
+    text = "Add what does not depend on the machine, of recorded sessions."
+    parser = command(actions, "portable", help_text=text, more=PORTABLE)
+    _add_records(parser)
+    chosen = parser.add_mutually_exclusive_group(required=True)
+    chosen.add_argument("--case", metavar="PATTERN", help="Only cases that match this pattern.")
+    chosen.add_argument("--all", dest="case", action="store_const", const="*", help="Every recorded case.")
+    return parser
+
+
+def _add_records(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", metavar="RECORDS", nargs="+", type=Path)
+    parser.add_argument("--reason", metavar="TEXT", required=True, help="Why they are right; stored with them.")
+
+
+def _add_anchor(actions: Commands) -> argparse.ArgumentParser:
+    text = "Choose the reference session, which later ones are compared with."
+    parser = command(actions, "anchor", help_text=text, more=ANCHOR)
+    parser.add_argument("case", metavar="CASE", nargs="?", help="A case's id, or a pattern with *.")
+    parser.add_argument("--all", action="store_true", help="Every case.")
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--session", metavar="ID", help="This session; dlbench baseline list CASE shows them.")
+    which.add_argument("--first", action="store_true", help="The oldest one kept.")
+    which.add_argument("--last", action="store_true", help="The newest one.")
+    return parser
+
+
+def _add_prune(actions: Commands) -> argparse.ArgumentParser:
+    parser = command(actions, "prune", help_text="Remove baselines that are no longer measured.", more=PRUNE)
+    parser.add_argument("--not-in", metavar="RECORDS", nargs="+", type=Path, help="Cases not recorded there.")
+    parser.add_argument("--older-than", metavar="DAYS", type=int, help="Last saved at least this many days ago.")
+    parser.add_argument("--damaged", action="store_true", help="Files that cannot be read.")
+    parser.add_argument("--yes", action="store_true", help="Remove them.")
+    return parser
 
 
 def _all(folder: Path) -> Iterator[tuple[Path, Baseline | FileFormatError]]:
