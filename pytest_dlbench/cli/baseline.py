@@ -128,7 +128,9 @@ def _add_accept(actions: Commands) -> argparse.ArgumentParser:
     parser = command(actions, "accept", help_text="Add recorded sessions to the baselines.", more=ACCEPT)
     _add_records(parser)
     parser.add_argument("--case", metavar="PATTERN", default="*", help="Only cases that match this pattern [*].")
-    parser.add_argument("--allow", choices=("suspect",), help="Also accept gains that are too good to be true: suspect.")
+    parser.add_argument(
+        "--allow", choices=("suspect",), help="Also accept gains that are too good to be true: suspect."
+    )
     return parser
 
 

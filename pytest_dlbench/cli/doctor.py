@@ -98,13 +98,15 @@ def _say_that_it_waits(wait: "Wait") -> None:
 
 def _of_host(host: "Examined", classes: list[str]) -> Iterator["Finding"]:
     """What was found on a host; ``classes`` are those of all hosts."""
+    from pytest_dlbench.reporting import problems  # noqa: PLC0415
     from pytest_dlbench.sampling.noise import Finding  # noqa: PLC0415
 
+    problem = problems.of_run(host)
     if not host.host:
-        advice = f"{host.problem}; they are in use, or do not answer: --wait TIME waits longer"
+        advice = f"{problem}; they are in use, or do not answer: --wait TIME waits longer"
         yield Finding(topic="other hosts", state="not examined", advice=advice)
-    elif host.problem:
-        yield Finding(topic="runs", state="impossible", advice=host.problem)
+    elif problem:
+        yield Finding(topic="runs", state="impossible", advice=problem)
     else:
         advice = f"the first host is {classes[0]}: a session needs hosts of one class, since others cannot be compared"
         is_first = host.machine_class == classes[0]

@@ -626,9 +626,12 @@ class NotFinishedError(DlbenchError):
         self.reason = reason
 
 
-class WorkerFailedError(DlbenchError):
-    """A worker that makes no run stopped answering; ``log`` is its last output. ``reporting.explain`` has the text."""
+class ProblemError(DlbenchError):
+    """A problem without a run: a cluster gives no host, or a worker that makes no run stopped answering.
 
-    def __init__(self, problem: Problem, log: tuple[str, ...]) -> None:
+    ``log`` is the last output of that worker. ``reporting.explain`` has the text.
+    """
+
+    def __init__(self, problem: Problem, log: tuple[str, ...] = ()) -> None:
         super().__init__(problem, log)
         self.problem, self.log = problem, log

@@ -184,7 +184,7 @@ def _error(raised: DlbenchError, metrics: Metrics) -> str:
             return too_tight(raised.case, raised.reason, metrics)
         case of.NotFinishedError():
             return text(raised.reason)
-        case of.WorkerFailedError(problem=problem, log=log):
+        case of.ProblemError(problem=problem, log=log):
             return "\n".join([problems.text(problem), *log])
         case of.SharedCaseError(case=case, tests=(first, second)):
             differently = f"{first} and {second} train the case {case!r} differently and would share its baseline"

@@ -18,7 +18,7 @@ NOT_OWN_LOSS = "do not train, or do not report their own loss"
 
 
 class Ended(Protocol):
-    """A run, a trial or a reason: it has a problem, or a message of others, or neither."""
+    """A run, a trial, a reason or a host: it has a problem, or a message of others, or neither."""
 
     @property
     def problem(self) -> of.Problem | None:

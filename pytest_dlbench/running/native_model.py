@@ -8,7 +8,7 @@ from pytest_dlbench.environments import Framework
 from pytest_dlbench.environments.placing import Place
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.model import Network, Recipe
-from pytest_dlbench.records.reasons import WorkerFailedError
+from pytest_dlbench.records.reasons import ProblemError
 from pytest_dlbench.running import failures, launch, messages
 from pytest_dlbench.running.connection import Worker, WorkerError
 from pytest_dlbench.running.run_spec import recipe_json
@@ -47,7 +47,7 @@ def _ask(worker: Worker, op: str, **fields: object) -> messages.Built:
         )
     except WorkerError as error:
         _, problem = failures.explain(error, worker, kills, TIMEOUT_SECONDS)
-        raise WorkerFailedError(problem, worker.log_tail()) from error
+        raise ProblemError(problem, worker.log_tail()) from error
     parsed = messages.parse(op, answer)
     if isinstance(parsed, messages.Failed):
         raise DlbenchError(parsed.message)

@@ -8,7 +8,7 @@ from pytest_dlbench.cli.main import main
 def test_a_plan_lists_what_runs_and_groups_what_does_not(capsys):
     assert main(["gpu-plan", "v100", "--frameworks", "tensorflow,jax", "--models", "lenet,mnist-cnn"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "V100: 16 GiB, driver 580.65.06 assumed; memory and time of a run are lower bounds"
+    assert lines[0] == "V100: 16 GiB, driver 580.65.06 assumed; steps and memory of a run are minima"
     assert [line.partition(":")[0] for line in lines[1:3]] == ["tensorflow-gatech-lenet", "tensorflow-tartu-mnist-cnn"]
     assert lines[3].startswith("not jax (gatech-lenet, tartu-mnist-cnn): CUDA 13 needs a GPU with ")
     assert lines[4] == "total: 2 of 4 cases would run"

@@ -6,8 +6,9 @@ import pytest
 
 from pytest_dlbench.environments import FRAMEWORKS
 from pytest_dlbench.errors import unknown_name
+from pytest_dlbench.reporting import problems
 from pytest_dlbench.running import devices
-from pytest_dlbench.running.waits import Patience, users
+from pytest_dlbench.running.waits import Patience
 from pytest_dlbench.sampling.machine import this_machine
 
 CONCLUSIONS = pytest.StashKey[list[str]]()
@@ -56,7 +57,7 @@ def conclude(pytestconfig: pytest.Config) -> Callable[[str], None]:
 @pytest.fixture(scope="module")
 def processors(progress: Callable[[str], None]) -> Iterator[None]:
     """Prevents other sessions on this machine from measuring at the same time."""
-    with devices.held("cpu", Patience(waiting=lambda wait: progress(f"waiting: {users(wait)}"))):
+    with devices.held("cpu", Patience(waiting=lambda wait: progress(f"waiting: {problems.users(wait.holders)}"))):
         yield
 
 

@@ -29,6 +29,7 @@ from pytest_dlbench.environments.placing import CURRENT
 from pytest_dlbench.environments.requested import Packages
 from pytest_dlbench.options import settings
 from pytest_dlbench.records import Run, codec
+from pytest_dlbench.records.problems import MachineLost
 from pytest_dlbench.running.hosts.conversation import BEAT, Placed, ServerEndedError, unpacked
 from pytest_dlbench.running.hosts.host import MachineLostError
 from pytest_dlbench.running.hosts.local import THIS_MACHINE
@@ -88,7 +89,7 @@ class Channel:
         if self._lines:
             return self._lines.popleft()
         if self._is_dying:
-            raise MachineLostError(f"{self.name} was lost", self.name, self.node)
+            raise MachineLostError(MachineLost(host=self.name, cause="engine", said="it was lost"), self.node)
         assert self._is_dead, "the driver waits for a host that has nothing to say"
         raise ServerEndedError("it was asked to")
 

@@ -24,7 +24,7 @@ def session(suite, nvml, monkeypatch):
 
     def session(*arguments):
         result = suite.run("--dlbench-runs=1", *arguments)
-        entries = [entry for path in suite.path.glob(".dlbench/**/*.jsonl") for entry in read_journal(path)]
+        entries = [entry for path in sorted(suite.path.glob(".dlbench/**/*.jsonl")) for entry in read_journal(path)]
         return result, [entry.run for entry in entries if isinstance(entry, Entry) and entry.run]
 
     return session

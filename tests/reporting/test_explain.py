@@ -606,7 +606,7 @@ def test_an_error_that_carries_a_run_has_its_text():
 
 def test_an_error_of_a_worker_that_makes_no_run_has_its_problem_and_its_last_output():
     died = WorkerDied(request="build", cause="status", number=3)
-    assert explain.error(of.WorkerFailedError(died, ("loading", "giving up"))).splitlines() == [
+    assert explain.error(of.ProblemError(died, ("loading", "giving up"))).splitlines() == [
         "the worker died during 'build' (exit status 3)",
         "loading",
         "giving up",

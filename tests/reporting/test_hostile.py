@@ -28,6 +28,7 @@ from pytest_dlbench.reporting.annotations import Failure
 from pytest_dlbench.reporting.columns import Layout
 from pytest_dlbench.reporting.exports import FORMATS
 from pytest_dlbench.reporting.progress import Counted, Live
+from pytest_dlbench.running import conditions
 from pytest_dlbench.running.waits import Wait
 from pytest_dlbench.sampling import noise
 from pytest_dlbench.storing import BaselineStore
@@ -219,7 +220,7 @@ def test_what_the_doctor_read(tmp_path, monkeypatch, capsys):
     file = tmp_path / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
     file.parent.mkdir(parents=True)
     file.write_text(TEXT)
-    monkeypatch.setattr(noise, "findings", partial(noise.findings, tmp_path))
+    monkeypatch.setattr(conditions, "findings", partial(noise.findings, tmp_path))
     assert main(["doctor"]) == 0
     shown = capsys.readouterr().out
     assert "forged" in shown

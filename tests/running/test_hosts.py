@@ -21,6 +21,7 @@ from pytest_dlbench.model.operators import GEMM
 from pytest_dlbench.planning.operators import operator_spec
 from pytest_dlbench.records import CallCheck, Run, RunOutcome, StepCheck
 from pytest_dlbench.records.problems import MachineLost, OtherThreads
+from pytest_dlbench.records.reasons import ProblemError
 from pytest_dlbench.running.hosts.cluster import Cluster
 from pytest_dlbench.running.hosts.conversation import MODULE, Asked, Greeting, ServerEndedError
 from pytest_dlbench.running.hosts.conversation import line as request
@@ -301,10 +302,10 @@ def test_each_host_is_examined_once_and_one_that_cannot_make_runs_with_the_reaso
     first, older, dead, other = examined(engine, patience)
     assert [one.host for one in (first, older, dead, other)] == ["host1", "host2", "host3", "host4"]
     assert {"load", "cores"} <= {finding.topic for finding in first.findings}
-    assert (first.problem, other.problem) == ("", "")
+    assert [(one.problem, one.message) for one in (first, other)] == [(None, "")] * 2
     assert first.machine_class != other.machine_class
-    assert re.match(r"host2: pytest-dlbench \S+ is installed in .*, expected 0\.0\.1, the driver's", older.problem)
-    assert "pytest-dlbench must be installed there" in dead.problem
+    assert re.match(r"host2: pytest-dlbench \S+ is installed in .*, expected 0\.0\.1, the driver's", older.message)
+    assert "pytest-dlbench must be installed there" in dead.message
     assert engine.leases[-1] == {"host1", "host2", "host3"}
 
 
@@ -318,7 +319,7 @@ def test_hosts_that_are_not_given_in_time_are_said_to_be_missing():
                 yield channel
 
     found = list(examined(Busy(Pipes), Patience(waiting=lambda _: None, limit_seconds=1.0)))
-    assert [(one.host, one.problem) for one in found] == [
+    assert [(one.host, one.message) for one in found] == [
         ("host1", ""),
         ("", "a host did not become free within 1 s"),
     ]
@@ -334,13 +335,14 @@ def test_a_host_that_its_engine_calls_unfit_is_examined_no_further():
                 yield channel
 
     found = list(examined(engine := Unfit(Pipes), Patience(waiting=lambda _: None)))
-    assert [(one.host, one.problem) for one in found] == [("host0", "host0: of low priority"), ("host1", "")]
+    assert [(one.host, one.message) for one in found] == [("host0", "host0: of low priority"), ("host1", "")]
     assert engine.leases == [{"node0"}]
 
 
 def test_a_cluster_without_hosts_cannot_be_examined():
-    with pytest.raises(DlbenchError, match="no other host"):
+    with pytest.raises(ProblemError) as raised:
         list(examined(Engine(), Patience(waiting=lambda _: None)))
+    assert raised.value.problem == NONE_LEFT
 
 
 def test_without_ray_the_message_says_what_to_install(tmp_path, monkeypatch):

@@ -29,7 +29,7 @@ def versions(distributions):
 
 def _mapped():
     """The files that are mapped into this process."""
-    with open("/proc/self/maps") as file:
+    with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
         return sorted({line.split(None, 5)[5].strip() for line in file if "/" in line})
 
 

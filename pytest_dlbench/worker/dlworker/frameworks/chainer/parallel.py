@@ -68,7 +68,7 @@ def _variables(file):
         if PROCESSES and PROCESSES[0].poll() is not None:
             raise RequestError("error", "mpiexec ended with status %d before the workers met" % PROCESSES[0].poll())
         sleep(POLL_SECONDS)
-    with open(file) as written:
+    with open(file, encoding="utf-8") as written:
         return {name: value for name, value in json.load(written).items() if name.startswith(PREFIXES)}
 
 

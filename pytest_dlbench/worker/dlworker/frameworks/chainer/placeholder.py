@@ -18,7 +18,7 @@ def file(folder, rank):
 
 def end(folder):
     """Let the placeholders end."""
-    with open(os.path.join(folder, END), "w"):
+    with open(os.path.join(folder, END), "w", encoding="utf-8"):
         pass
 
 
@@ -27,7 +27,7 @@ def main(folder):
     # Of mpiexec, which dies with the first worker.
     die_with_parent()
     place = file(folder, int(os.environ["OMPI_COMM_WORLD_RANK"]))
-    with open(place + ".part", "w") as part:
+    with open(place + ".part", "w", encoding="utf-8") as part:
         json.dump(dict(os.environ), part)
     # A worker that finds it finds all of it.
     os.rename(place + ".part", place)
