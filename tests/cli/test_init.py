@@ -147,8 +147,24 @@ def pull(folder, base, head, monkeypatch):
     monkeypatch.setenv("CI_MERGE_REQUEST_DIFF_BASE_SHA", first)
 
 
-@pytest.mark.parametrize("service", WORKFLOWS)
-def test_the_workflow_fails_a_pull_request_that_makes_the_loop_slower(tmp_path, shell, monkeypatch, service):
+def test_both_services_run_the_same_commands(repository):
+    for service in WORKFLOWS:
+        main(["init", service])
+    gates, measures = ([scripts(service, job) for service in WORKFLOWS] for job in ("gate", "history"))
+    # GitHub checks out the merge, whose first parent is the base, and makes an annotation of "::notice::".
+    names = {"HEAD^1": "$CI_MERGE_REQUEST_DIFF_BASE_SHA", "::notice::": "", "pull request": "merge request"}
+    github, gitlab = ([" ".join(script.replace('"', "").split()) for script in gate] for gate in gates)
+    for ours, theirs in names.items():
+        github = [script.replace(ours, theirs) for script in github]
+    assert github == gitlab
+    assert len({tuple(" ".join(script.split()) for script in measure) for measure in measures}) == 1
+
+
+# What follows takes minutes if both services do it.
+
+
+def test_the_workflow_fails_a_pull_request_that_makes_the_loop_slower(tmp_path, shell, monkeypatch):
+    service = "--gitlab"
     suite = written_in_numpy(tmp_path / "made", service, monkeypatch)
     suite["bench/test_loop.py"] = suite["bench/test_loop.py"].replace("accuracy=0.8", "accuracy=0.5")
     loop = suite["bench/loop.py"]
@@ -180,11 +196,10 @@ def test_the_workflow_passes_the_pull_request_that_adds_the_suite(tmp_path, shel
     assert "The base has no folder bench" in done.stdout
 
 
-@pytest.mark.parametrize("service", WORKFLOWS)
-def test_the_workflow_adds_what_the_main_branch_measures_to_its_history(repository, shell, monkeypatch, service):
+def test_the_workflow_adds_what_the_main_branch_measures_to_its_history(repository, shell, monkeypatch):
     monkeypatch.setattr(init, "find_spec", lambda _: None)
-    main(["init", service])
-    _, measure = scripts(service, "history")
+    main(["init", "--github"])
+    _, measure = scripts("--github", "history")
     # The networks of the suite take PyTorch: "a newcomer's first commands" in CI trains them by the same command.
     monkeypatch.setenv("PYTEST_ADDOPTS", "-k test_loop")
     done = shell(measure)
