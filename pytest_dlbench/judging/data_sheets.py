@@ -36,6 +36,7 @@ class Card:
         return self.half_flops_per_second
 
 
+# As remembered, not yet compared with the documents that are named: they could not be reached when this was written.
 # NVIDIA's data sheets and architecture whitepapers: TFLOP/s in float32, float64, TF32 and 16 bits (float64 and 16 bits
 # in tensor cores where they are faster), GB/s. Of SXM modules where there are PCIe versions, too, except P100.
 _SHEETS = (
