@@ -43,12 +43,13 @@ class Example:
     """Where changes are planted in an example.
 
     ``place`` is a file and a line of it that runs ``calls`` times in each step. ``worse`` is a file, a text and what
-    replaces it so that less is learned.
+    replaces it so that less is learned. ``decides`` is the metric that shows a slower step.
     """
 
     place: tuple[str, str]
     worse: tuple[str, str, str]
     calls: int = 1
+    decides: str = "step_time"
 
 
 PREPARED = ("programs/inputs.py", "    return images / 8 - 1\n")
@@ -65,7 +66,13 @@ EXAMPLES: Mapping[str, Example] = {
     ),
     "flax": Example(place=PREPARED, worse=("programs/digits.py", 'run.parameters["rate"]', "1e-3")),
     "scikit-learn": Example(place=PREPARED, worse=("programs/digits.py", 'run.parameters["rate"]', "1e-4")),
-    "data-loading": Example(place=PREPARED, worse=("programs/digits.py", 'run.parameters["rate"]', "1e-4"), calls=32),
+    # Some batches are prepared while the loop is delayed: a quantile of the shortest steps has these.
+    "data-loading": Example(
+        place=PREPARED,
+        worse=("programs/digits.py", 'run.parameters["rate"]', "1e-4"),
+        calls=32,
+        decides="step_time_median",
+    ),
     "inference-server": Example(place=PREPARED, worse=("programs/server.py", "epochs=15", "epochs=1")),
 }
 
@@ -121,7 +128,7 @@ class Repository:
 
     def slow_down(self, share: float, measured: Mapping[str, Any]) -> None:
         """Commit arithmetic that takes this share of a step more."""
-        amount = round(share * figure(measured, "step_time") / self.example.calls / seconds_per_addend())
+        amount = round(share * figure(measured, self.example.decides) / self.example.calls / seconds_per_addend())
         self.plant(f"sum(range({amount}))")
         self.commit(f"Add up {amount} numbers in each step")
 
@@ -129,6 +136,10 @@ class Repository:
         """The branch and main in pairs: pytest's exit status, what it found of the case, and what it printed."""
         _, compared = self.commands()
         return self.run(compared, *options)
+
+    def compare_quickly(self) -> tuple[int, Mapping[str, Any], str]:
+        """The same, for large changes."""
+        return self.compare(*QUICK, f"--dlbench-tolerance={self.example.decides}:40%")
 
     def alone(self) -> Mapping[str, Any]:
         """The case of one run of the example's own test, which must pass."""
@@ -160,8 +171,11 @@ def figure(case: Mapping[str, Any], metric: str) -> float:
     record = case["old"] or case["record"]
     if metric == "peak_rss":
         return median(max(phase["rss_peak_bytes"] for phase in run["usage"].values()) for run in record["runs"])
+    steps = [run["training"]["step_seconds"] for run in record["runs"]]
+    if metric == "step_time_median":
+        return median(median(times) for times in steps)
     # What the gate judges: on a busy machine the median step mostly waits for a processor.
-    return median(quantiles(run["training"]["step_seconds"], n=10)[0] for run in record["runs"])
+    return median(quantiles(times, n=10)[0] for times in steps)
 
 
 def seconds_per_addend() -> float:
@@ -199,10 +213,10 @@ def test_its_own_test_passes_and_a_slow_commit_is_found(repository: Repository) 
     repository.edit_test(r"steps=\d+", "steps=60")
     repository.branch_off()
     repository.slow_down(2.0, measured)
-    status, case, output = repository.compare(*QUICK)
+    status, case, output = repository.compare_quickly()
     print(output)
     assert status == 1
-    assert "step_time" in regressed(case)
+    assert repository.example.decides in regressed(case)
 
 
 @FULL
@@ -211,7 +225,7 @@ def test_a_commit_without_a_change_passes(repository: Repository) -> None:
     with (repository.folder / "README.md").open("a") as file:
         file.write("\nNothing else changed.\n")
     repository.commit("Say that nothing changed")
-    status, case, output = repository.compare(*QUICK)
+    status, case, output = repository.compare_quickly()
     print(output)
     assert status == 0
     assert regressed(case) == set()
@@ -225,7 +239,7 @@ def test_five_percent_more_time_are_found(repository: Repository) -> None:
     status, case, output = repository.compare(*THOROUGH)
     print(output)
     assert status == 1
-    assert "step_time" in regressed(case)
+    assert repository.example.decides in regressed(case)
 
 
 @FULL
@@ -236,7 +250,7 @@ def test_memory_that_grows_is_found(repository: Repository) -> None:
     repository.branch_off()
     repository.plant(f'kept.append(b"x" * {amount})', "\n\nkept = []\n")
     repository.commit(f"Keep {amount} bytes of each step")
-    status, case, output = repository.compare(*QUICK)
+    status, case, output = repository.compare_quickly()
     print(output)
     assert status == 1
     assert regressed(case) & {"peak_rss", "leak"}
@@ -250,7 +264,7 @@ def test_a_lower_accuracy_is_found(repository: Repository) -> None:
     repository.branch_off()
     repository.replace(file, old, new)
     repository.commit("Learn less")
-    status, case, output = repository.compare(*QUICK)
+    status, case, output = repository.compare_quickly()
     print(output)
     assert status == 1
     assert "accuracy" in regressed(case)
