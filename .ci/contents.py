@@ -76,6 +76,11 @@ SWEEPS: Mapping[str, Sweep] = {
             *("pytorch", "pytorch-1.0", "pytorch-compile", "tensorflow", "tensorflow-xla"),
         ),
     ),
+    "breakdown": Sweep(
+        tests=("tests/worker/test_breakdown.py",),
+        data=("tests/doubles/builders/unawaited_jax.py",),
+        frameworks=("pytorch", "jax", "chainer", "mxnet-imperative"),
+    ),
     "operators": Sweep(
         tests=("tests/worker/test_operators_agree.py",), frameworks=("pytorch", "pytorch-1.0", "jax", "tensorflow")
     ),

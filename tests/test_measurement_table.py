@@ -30,6 +30,7 @@ RECORDS = (
     "GpuUsage",
     "WorkerShare",
     "Exchange",
+    "Breakdown",
     "Operation",
     "OperatorPass",
     "CallCheck",

@@ -67,6 +67,7 @@ class Options:
     html: Path | None
     plan: bool
     profile: bool
+    breakdown: bool
     json: Path | None
     history: str
     group_by: tuple[str, ...]

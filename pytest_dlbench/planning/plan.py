@@ -69,6 +69,8 @@ class RunSettings:
     changes: tuple[Change, ...] = ()
     target_accuracy: float | None = None
     allocator: str = TUNED
+    breaks_down: bool = False
+    """Whether steps are divided into their phases after training."""
     metrics: Metrics = field(default_factory=lambda: METRICS)
     """All metrics that are computed for a run: built-in ones and those of hooks."""
 
@@ -111,6 +113,7 @@ class RunSettings:
             recipe_steps=outline.recipe_steps,
             purpose=purpose,
             evaluate_after=self._evaluations(outline, steps),
+            is_broken_down=self.breaks_down and purpose == "training",
             least_seconds=0.0 if steps else outline.least_seconds,
             target_accuracy=None if purpose == "inference" else self.target_accuracy,
             allocator=self.allocator,

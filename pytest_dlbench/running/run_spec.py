@@ -101,6 +101,8 @@ class NetworkSpec(RunSpec):
     recipe_steps: int | None = None
     is_profiled: bool = False
     """Whether the run ends with steps under the framework's own profiler instead of an evaluation."""
+    is_broken_down: bool = False
+    """Whether steps are divided into their phases after training."""
     evaluate_after: tuple[int, ...] = ()
     """Steps after which the test split is evaluated, in addition to the last one."""
     least_seconds: float = 0.0

@@ -9,6 +9,7 @@ from math import isfinite
 
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import (
+    Breakdown,
     CaseResult,
     Context,
     Inference,
@@ -82,6 +83,7 @@ def of_run(run: Run) -> Iterator[Problem]:
         yield from _of_training(run.training) if run.training else ()
         yield from _of_inference(run.inference) if run.inference else ()
         yield from _of_operation(run.operation) if run.operation else ()
+        yield from of_breakdown(run.breakdown) if run.breakdown else ()
         yield from _of_evaluation(run)
         yield from _of_usage(run)
     if run.contention and run.contention.is_cut and (run.training is None or run.training.began_seconds is None):
@@ -114,6 +116,19 @@ def _of_operation(operation: Operation) -> Iterator[Problem]:
         yield "operation.probes", f"expected the seconds of {', '.join(operation.probe_flops) or 'some probes'}"
     for name, seconds in operation.probes.items():
         yield from _positive(f"operation.probes.{name}", seconds)
+
+
+def of_breakdown(breakdown: Breakdown) -> Iterator[Problem]:
+    """The problems of the phases of a step."""
+    if breakdown.undivided is None and not (breakdown.step_seconds and breakdown.phase_seconds):
+        yield "breakdown.step_seconds", "a step that was divided has no times"
+    for step in breakdown.step_seconds:
+        yield from _positive("breakdown.step_seconds", step)
+    for phase, seconds in breakdown.phase_seconds.items():
+        yield from _seconds(f"breakdown.phase_seconds.{phase}", seconds)
+        if len(seconds) != len(breakdown.step_seconds):
+            problem = f"{len(seconds)} values for {len(breakdown.step_seconds)} steps"
+            yield f"breakdown.phase_seconds.{phase}", problem
 
 
 def _timed(field: str, seconds: Sequence[float]) -> Iterator[Problem]:

@@ -61,7 +61,7 @@ CHANGES = {
         "",
         "",
         ALL,
-        TESTS - {"detectors", "operators"},
+        TESTS - {"breakdown", "detectors", "operators"},
     ),
     "a detector with planted faults": ("tests/doubles/builders/faulty_detector.py", "", "", ALL, {"detectors"}),
     "a fixture": ("bench/fixtures/framework.py", "", "", ALL, {"equivalence", "bounds", "side-by-side", "zoo"}),

@@ -31,6 +31,11 @@ def test_environments_are_built_only_where_that_was_asked_for(tmp_path):
     assert run_settings(tmp_path, build="true").places.progress is not None
 
 
+def test_steps_are_divided_only_where_that_was_asked_for(tmp_path):
+    assert not run_settings(tmp_path).breaks_down
+    assert run_settings(tmp_path, breakdown="true").breaks_down
+
+
 def test_the_policy_is_what_decides(tmp_path):
     found = settings.gate_policy(read(tmp_path, false_alarms="2%", max_runs="8", ab="a,b", budget="2m", shadow="true"))
     assert (found.false_alarms, found.max_pairs, found.budget_seconds) == (0.02, 8, 120.0)

@@ -11,6 +11,7 @@ import numpy as np
 from dlworker import counting, cuda_versions, distributions
 from dlworker.alternating import Turns
 from dlworker.augmenting import augmented
+from dlworker.breakdown import UndividedError, breakdown_of, measured
 from dlworker.checking import repeated
 from dlworker.detection import Judge, prepared
 from dlworker.evaluation import Answers
@@ -372,6 +373,16 @@ def profile(session, request):
     return {"operator_seconds": {name: float(seconds) / steps for name, seconds in found.items()}}
 
 
+def break_down(session, request):
+    """Alternating whole steps and steps in phases (``breakdown.measured``), or why the step cannot be divided."""
+    try:
+        divided = breakdown_of(session.builder, session.trainer)
+    except UndividedError as error:
+        return {"cause": error.cause, "what": error.what}
+    steps, rounds, checks = (required(request, name) for name in ("steps", "rounds", "checks"))
+    return measured(session.stepper, divided, min(steps, len(session.order)), rounds, checks)
+
+
 def count(session, request):
     """Repeat the first step a few times: {name: number} of what it does, and {name: why it is unknown}.
 
@@ -404,6 +415,7 @@ OPERATIONS = {
     "fingerprint": fingerprint,
     "steps_alone": steps_alone,
     "profile": profile,
+    "break_down": break_down,
     "count": count,
     "prepare": prepare,
     "operate": operate,
@@ -416,6 +428,7 @@ NEEDS = {
     "train_on": "train",
     "step": "train",
     "profile": "train",
+    "break_down": "train",
     "count": "train",
     "evaluate": "build",
     "infer": "build",

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from pytest_dlbench.reporting.charts import (
     Nothing,
     accuracy,
+    breakdown,
     environments,
     gpus,
     latencies,
@@ -21,7 +22,7 @@ from pytest_dlbench.reporting.charts import (
 from pytest_dlbench.reporting.charts.chart import joined
 from pytest_dlbench.reporting.charts.thinning import EXACT, thinned
 from tests.doubles import records
-from tests.doubles.judged import inferred, judged, measured
+from tests.doubles.judged import divided, inferred, judged, measured
 
 series = st.lists(st.floats(0.001, 10), max_size=400)
 
@@ -119,6 +120,12 @@ def test_inference_has_its_batches_and_the_first_one_separately():
     first, *_ = rows(latencies.chart, inferred(batch=0.1))
     assert (first["run"], first["first"], first["batch_size"]) == (1, 500.0, 8)
     assert first["median"] == pytest.approx(105)
+
+
+def test_phases_of_a_step_are_those_of_its_breakdown_and_not_of_the_run():
+    found = rows(breakdown.chart, divided(), judged())
+    assert {row["phase"]: row["seconds"] for row in found} == {"forward": 0.003, "backward": 0.006, "update": 0.001}
+    assert isinstance(breakdown.chart(measured(judged())), Nothing)
 
 
 def test_phases_of_inference_are_its_batches():

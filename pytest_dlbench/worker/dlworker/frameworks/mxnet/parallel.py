@@ -86,16 +86,16 @@ class Trainer(Weighed, builder.Trainer):
         for key, parameter in enumerate(self.trained):
             STORES[0].init(key, parameter.data())
 
-    def _update(self):
-        if not self.exchanges:
-            super()._update()
-            return
+    def send_gradients(self):
+        """Exchange them with the other workers; with exchange=server, for updated parameters."""
         for key, parameter in enumerate(self.trained):
             gradient = parameter.grad()
             gradient /= self.workers
             self._sum(key, gradient, parameter.data() if self.exchange == "server" else gradient)
-        if self.exchange != "server":
-            super()._update()
+
+    def apply(self):
+        if not self.exchanges or self.exchange != "server":
+            super().apply()
 
     def _counts(self, labels):
         counts = super()._counts(labels)
