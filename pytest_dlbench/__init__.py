@@ -38,7 +38,7 @@ PUBLIC: dict[str, Sequence[str]] = {
         *("WorkerShare", "Exchange", "Length", "Breakdown"),
         *("Operation", "OperatorPass", "CallCheck"),
         *("Search", "SearchPoint", "Trial"),
-        *("UpdateCheck", "Revision"),
+        *("UpdateCheck", "Validation", "Revision"),
         *("Usage", "Timeline", "GpuUsage", "Contention"),
         *("Baseline", "BaselineSession", "Calibration", "Fault", "Certificate", "Golden"),
     ),

@@ -136,6 +136,7 @@ from pytest_dlbench.records import Training as Training
 from pytest_dlbench.records import Trial as Trial
 from pytest_dlbench.records import UpdateCheck as UpdateCheck
 from pytest_dlbench.records import Usage as Usage
+from pytest_dlbench.records import Validation as Validation
 from pytest_dlbench.records import Verdict as Verdict
 from pytest_dlbench.records import VerdictOutcome as VerdictOutcome
 from pytest_dlbench.records import WarmUp as WarmUp

@@ -16,6 +16,7 @@ RECORDS = (
     "Training",
     "WarmUp",
     "Evaluation",
+    "Validation",
     "Reported",
     "CurvePoint",
     "StepCheck",

@@ -1,7 +1,8 @@
 """Pairs whose steps alternated: neighbouring steps are compared, and processor time is a second witness.
 
 A pair's figure is the median of ln(candidate / baseline) over its pairs of steps. A fresh pair of processes stays the
-unit: how memory is laid out differs from process to process, whichever way their steps are ordered.
+unit: how memory is laid out differs from process to process, whichever way their steps are ordered. If one side stops
+earlier than the other, the steps that the other one took alone have no neighbours, and do not count.
 """
 
 from collections.abc import Sequence
@@ -59,7 +60,7 @@ def _computes_alone(run: Run, warm: int) -> bool:
 
 
 def _log_ratio(old: Sequence[float], new: Sequence[float]) -> float:
-    return median([log(b / a) for a, b in zip(old, new, strict=True) if min(a, b) > 0] or [nan])
+    return median([log(b / a) for a, b in zip(old, new, strict=False) if min(a, b) > 0] or [nan])
 
 
 def _warm(*runs: Run) -> int:

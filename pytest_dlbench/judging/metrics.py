@@ -137,6 +137,35 @@ def _of_searches() -> tuple[Metric, ...]:
     )
 
 
+def _of_validation() -> tuple[Metric, ...]:
+    """The figures of a validation split; they are reported, and not judged."""
+    of_validation = partial(
+        Metric,
+        session_sd=0.0,
+        is_robust=False,
+        is_exact=True,
+        is_portable=True,
+        purpose="training",
+        needs_whole_recipe=True,
+        default_views=("table", "page", "side_by_side"),
+        is_optional=True,
+    )
+    epochs = partial(of_validation, unit="epochs", better="lower", kind="ratio", run_sd=0.05)
+    return (
+        epochs(name="trained_epochs", label="epochs trained", value=readings.trained_epochs),
+        epochs(name="best_epoch", label="best epoch", value=readings.best_epoch),
+        of_validation(
+            name="held_out_accuracy",
+            label="validation accuracy",
+            unit="share",
+            better="higher",
+            kind="points",
+            run_sd=0.28,
+            value=readings.held_out_accuracy,
+        ),
+    )
+
+
 BUILT_IN = (
     Metric(
         name="throughput",
@@ -282,6 +311,7 @@ BUILT_IN = (
             "study",
         ),
     ),
+    *_of_validation(),
     Metric(
         name="map50",
         is_optional=True,

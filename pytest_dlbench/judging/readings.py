@@ -165,6 +165,24 @@ def best_accuracy(run: Run) -> float | None:
     return max((point.accuracy for point in run.curve), default=accuracy(run))
 
 
+def trained_epochs(run: Run) -> float | None:
+    """The epochs until training stopped or ended; None without a validation split."""
+    return run.validation.trained_epochs if run.validation else None
+
+
+def best_epoch(run: Run) -> float | None:
+    """The epoch with the best validation; None without a validation split."""
+    return run.validation.best_epoch if run.validation else None
+
+
+def held_out_accuracy(run: Run) -> float | None:
+    """The accuracy on the validation split after its best epoch; None without such a split."""
+    if run.validation is None:
+        return None
+    sign, monitor = (1 if run.validation.monitor == "accuracy" else -1), run.validation.monitor
+    return max(run.validation.curve, key=lambda point: sign * getattr(point, monitor)).accuracy
+
+
 def training_time(run: Run) -> float:
     """Seconds of all steps, including the first, without evaluations."""
     return sum(trained(run).step_seconds)

@@ -14,10 +14,20 @@ MIXED = frozenset({"bfloat16", "float16"})
 # Fields that say how a framework computes, off by default in every framework.
 EXECUTION = ("autotune", "channels_last", "cuda_graphs", "deterministic", "tf32")
 # Fields that records older than them lack, and what they were then.
-LATER = {"accumulation": 1, "crop_padding": 0, "flips": False}
+LATER = {
+    "accumulation": 1,
+    "crop_padding": 0,
+    "flips": False,
+    "validation": False,
+    "patience": None,
+    "monitor": "loss",
+    "tested_epoch": "last",
+}
 Rule = Literal["glorot", "he"]
 Initialisation = Literal[Rule, "framework"]
 Input = Literal["memory", "pipeline"]
+Monitor = Literal["loss", "accuracy"]
+TestedEpoch = Literal["last", "best"]
 Purpose = Literal["training", "inference", "operator", "search"]
 
 
@@ -50,6 +60,11 @@ class Recipe:
     The test split is evaluated every ``evaluation_interval`` epochs, outside the training time; None means only after
     the last step.
 
+    ``validation`` trains on four fifths of the training split and evaluates the other fifth, always the same examples,
+    whenever the test split is evaluated. With a ``patience``, training stops after that many epochs in a row without a
+    lower validation loss, or a higher validation accuracy if ``monitor`` says so. ``tested_epoch`` says of which
+    epoch's weights the test results are: the last one's, or those with the best validation.
+
     The settings of execution are the same for all frameworks, and off in all of them by default. ``tf32`` lets GPUs
     round the factors of float32 products to 10 binary digits; with ``autotune``, cuDNN and XLA choose algorithms by
     timing them; ``deterministic`` permits only operations whose results are equal to the bit in every run, so it
@@ -70,6 +85,10 @@ class Recipe:
     precision: Precision = "float32"
     init: Initialisation = "glorot"
     evaluation_interval: int | None = 1
+    validation: bool = False
+    patience: int | None = None
+    monitor: Monitor = "loss"
+    tested_epoch: TestedEpoch = "last"
     input: Input = "memory"
     autotune: bool = False
     channels_last: bool = False
@@ -85,6 +104,8 @@ class Recipe:
         self._require_one_length()
         if self.evaluation_interval is not None:
             require_positive((self.evaluation_interval,), "the evaluation interval")
+        if self.patience is not None:
+            require_positive((self.patience,), "the patience")
         if self.clip_norm is not None and not 0 < self.clip_norm < inf:
             raise ModelError(f"clip_norm must be above 0 and finite, got {self.clip_norm!r}")
         if self.deterministic and self.autotune:

@@ -6,11 +6,12 @@ from math import inf
 
 from pytest_dlbench.data import ANY_SHAPE, Dataset, Prepared, SyntheticData, synthetic
 from pytest_dlbench.data.cache import prepared_root
+from pytest_dlbench.data.held_out import validated
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import Device, Framework, execution
 from pytest_dlbench.environments.placing import Absent, Elsewhere, Lack, Place, Places, PlacesElsewhere
 from pytest_dlbench.environments.supports import supports
-from pytest_dlbench.errors import DataMissingError, ModelError
+from pytest_dlbench.errors import DataError, DataMissingError, ModelError
 from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.model import Model, Network, Purpose, Recipe, infer
 from pytest_dlbench.model.needs import needs
@@ -46,6 +47,8 @@ class Outline:
     purpose: Purpose = "training"
     least_seconds: float = 0.0
     """How long its timed steps have to last; ``steps`` are the least number of them then."""
+    whole: Dataset | None = None
+    """The whole data set, if ``dataset`` has a validation split in place of its test split."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +103,7 @@ class RunSettings:
             framework.on(device.name), model, data, device, recipe=recipe, label=label, purpose=purpose, changes=changes
         )
         prepared, place = _prepared(outline.dataset, self.place(outline.framework, device, outline.refusal))
+        whole, place = _prepared(outline.whole, place) if outline.whole else (None, place)
         return NetworkSpec(
             case=outline.case,
             framework=outline.framework,
@@ -107,6 +111,7 @@ class RunSettings:
             network=outline.network,
             recipe=outline.recipe,
             data=prepared,
+            whole=whole,
             steps=steps or outline.steps,
             seed=self.seed,
             timeout_seconds=self.timeout_seconds,
@@ -161,21 +166,24 @@ class RunSettings:
         cores = self.machine.cores * self._hosts(changes)
         refusal = refusal or workers.refusal(case, cores, framework, asked, purpose)
         refusal = refusal or workers.unequal(case, network, framework)
+        refusal = refusal or workers.undecided(asked, self._hosts(changes))
         refusal = refusal or self._cannot_meet(case, framework, changes)
-        steps = 0 if refusal else steps_of(asked, dataset, self.scale, network, purpose)
-        recipe_steps = 0 if refusal else _steps_of_all(asked, dataset, purpose)
+        part = trained_on(asked, dataset) if purpose == "training" and not refusal else dataset
+        steps = 0 if refusal else steps_of(asked, part, self.scale, network, purpose)
+        recipe_steps = 0 if refusal else _steps_of_all(asked, part, purpose)
         may_be_longer = device.name != "cpu" and purpose == "training" and steps < most_steps(data.name, recipe_steps)
         return Outline(
             case=case,
             framework=framework,
             network=network,
-            dataset=dataset,
+            dataset=part,
             recipe=asked,
             steps=steps,
             recipe_steps=recipe_steps,
             refusal=refusal,
             purpose=purpose,
             least_seconds=SCALES[self.scale].least_seconds if may_be_longer and not refusal else 0.0,
+            whole=None if part is dataset else dataset,
         )
 
     def _hosts(self, of_side: tuple[Change, ...]) -> int:
@@ -201,9 +209,9 @@ class RunSettings:
         try:
             recipe = sweep.chosen(recipe, changes, framework.specification, dataset.shape)
             recipe = sweep.scaled(sweep.changed(recipe, changes), changes, self.workers)
-            recipe_steps_of(recipe, dataset)
             require_fit(recipe, dataset)
-        except ModelError as error:
+            recipe_steps_of(recipe, trained_on(recipe, dataset))
+        except (DataError, ModelError) as error:
             if not changes:
                 # The suite's own mistake rather than a point of a sweep.
                 raise
@@ -286,7 +294,7 @@ def _of_network(machine: Machine, spec: NetworkSpec) -> Context:
     return Context(
         machine=machine,
         network_digest=spec.network.digest,
-        dataset_digest=spec.data.digest,
+        dataset_digest="".join(data.digest for data in (spec.data, spec.whole) if data),
         batch_size=spec.recipe.batch_size,
         steps=spec.steps,
         precision=spec.recipe.precision,
@@ -356,8 +364,14 @@ def recipe_steps_of(recipe: Recipe, dataset: Dataset) -> int:
     return recipe.steps or (recipe.epochs or 0) * per_epoch
 
 
+def trained_on(recipe: Recipe, dataset: Dataset) -> Dataset:
+    """The data set, or with a validation split four fifths of its training split, and the others as its test split."""
+    return validated(dataset) if recipe.validation else dataset
+
+
 def require_fit(recipe: Recipe, dataset: Dataset) -> None:
-    """Raise ModelError if the batch cannot be cut into its parts, or the examples cannot be cropped and flipped."""
+    """Raise ModelError for settings of a recipe that do not fit each other, or the data."""
+    _require_validation(recipe)
     if recipe.batch_size % recipe.accumulation:
         raise ModelError(
             f"a batch of {recipe.batch_size} cannot be cut into {recipe.accumulation} parts of one size; choose an"
@@ -371,6 +385,18 @@ def require_fit(recipe: Recipe, dataset: Dataset) -> None:
         )
     if recipe.input != "pipeline":
         raise ModelError("crop_padding and flips need input=pipeline, whose thread crops and flips each batch")
+
+
+def _require_validation(recipe: Recipe) -> None:
+    """Raise ModelError for settings that need a validation split, or an evaluation after each epoch."""
+    if not recipe.validation and (recipe.patience is not None or recipe.tested_epoch == "best"):
+        setting = f"patience={recipe.patience}" if recipe.patience is not None else "tested_epoch=best"
+        raise ModelError(f"{setting} needs validation=true, the split by which epochs are compared")
+    if recipe.patience is not None and recipe.evaluation_interval != 1:
+        raise ModelError(
+            f"patience counts epochs, after each of which it needs an evaluation: evaluation_interval=1, not"
+            f" {recipe.evaluation_interval or 'none'}"
+        )
 
 
 def most_steps(dataset: str, recipe_steps: float) -> float:

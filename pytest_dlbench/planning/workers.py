@@ -78,6 +78,13 @@ def not_spread(framework: Framework, *, is_elsewhere: bool) -> str:
     return ""
 
 
+def undecided(recipe: Recipe, hosts: int) -> str:
+    """Why workers could disagree on when to stop; empty if they cannot."""
+    if recipe.patience is None or hosts == 1:
+        return ""
+    return f"patience={recipe.patience}: each host would decide by itself when to stop, and they could disagree"
+
+
 def uncertifiable(case: Case, network: Network, framework: Framework) -> str:
     """Why the losses of several workers cannot be those of one; empty if they must be, or for one worker."""
     if case.workers > 1 and (exchange := _exchange(case)) not in {"full", *exact_exchanges(framework)}:

@@ -25,6 +25,7 @@ from pytest_dlbench.records.trainings import (
     StepCheck,
     Training,
     UpdateCheck,
+    Validation,
     WarmUp,
 )
 from pytest_dlbench.records.usages import POWER_LIMIT, GpuUsage, Timeline, Usage
@@ -88,6 +89,7 @@ __all__ = [
     "Trial",
     "UpdateCheck",
     "Usage",
+    "Validation",
     "Verdict",
     "VerdictOutcome",
     "WarmUp",

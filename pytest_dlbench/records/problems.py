@@ -151,7 +151,7 @@ class NotFinite(Tagged, frozen=True, kw_only=True):
     ``value`` is how Python writes it, ``step`` the number of steps until then.
     """
 
-    figure: Literal["loss", "test_loss", "reported", "output"]
+    figure: Literal["loss", "test_loss", "validation_loss", "reported", "output"]
     name: str = ""
     value: str = ""
     step: int = 0

@@ -23,6 +23,7 @@ from pytest_dlbench.records.trainings import (
     StepCheck,
     Training,
     UpdateCheck,
+    Validation,
     WarmUp,
 )
 from pytest_dlbench.records.usages import Timeline, Usage
@@ -104,14 +105,15 @@ class Run:
     ``survivors`` are the names of processes that outlived the worker; they were ended. ``absent`` says what could not
     be read on this machine, and why. ``flop_utilisation`` is the model's arithmetic per second over the machine's
     ``speed``; ``work`` is that arithmetic, None in files older than this field. ``invalid`` says why the figures are
-    not the framework's, in formats 1 and 2 in sentences. ``curve`` has all evaluations, of which the last is
-    ``evaluation``; ``target_accuracy`` is the requested one, if any. ``reported`` is what a program reported, None for
-    a network. ``hooked`` are metrics that hooks added to the session, by name, because later readers do not have the
-    hooks. ``counts`` is what a step does and what was compiled for training, by the names of the metrics, counted after
-    the measurement; None if nothing was counted, or in files older than this field. ``operator_seconds`` are per step,
-    in a run under the framework's own profiler. ``workers`` and ``exchange`` are of runs of several data-parallel
-    workers; all other figures are those of all workers together. ``host`` is the leased host; empty for the driver's
-    own machine. ``search`` is what led to the network that this run trained: a search has one run per seed.
+    not the framework's, in formats 1 and 2 in sentences. ``curve`` has all evaluations of the test split, of which the
+    last is ``evaluation`` unless ``validation`` chose another one; that is None without a validation split;
+    ``target_accuracy`` is the requested one, if any. ``reported`` is what a program reported, None for a network.
+    ``hooked`` are metrics that hooks added to the session, by name, because later readers do not have the hooks.
+    ``counts`` is what a step does and what was compiled for training, by the names of the metrics, counted after the
+    measurement; None if nothing was counted, or in files older than this field. ``operator_seconds`` are per step, in a
+    run under the framework's own profiler. ``workers`` and ``exchange`` are of runs of several data-parallel workers;
+    all other figures are those of all workers together. ``host`` is the leased host; empty for the driver's own
+    machine. ``search`` is what led to the network that this run trained: a search has one run per seed.
     ``length`` says how its number of steps was decided, None if it is that of the recipe, the scale or the test.
     ``breakdown`` has the phases of a step, measured after training; None if nobody asked for them.
     """
@@ -136,6 +138,7 @@ class Run:
     training: Training | None = None
     evaluation: Evaluation | None = None
     curve: tuple[CurvePoint, ...] = ()
+    validation: Validation | None = None
     target_accuracy: float | None = None
     inference: Inference | None = None
     operation: Operation | None = None

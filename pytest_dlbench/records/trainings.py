@@ -123,6 +123,26 @@ class CurvePoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """Evaluations of a validation split, which is a part of the training split that is not trained on.
+
+    ``curve`` has all of them, whose ``epoch`` counts the examples that are trained on; all other epochs count whole
+    batches, as patience does. ``seconds`` are the framework's own. Training ended after ``trained_epochs``;
+    ``is_early`` says that the patience ran out. ``best_epoch`` is the first with the lowest loss, or the highest
+    accuracy if ``monitor`` is that, and ``tested_epoch`` the one whose weights the run's ``evaluation`` is of.
+    """
+
+    examples: int
+    seconds: float
+    curve: tuple[CurvePoint, ...]
+    monitor: Literal["loss", "accuracy"]
+    trained_epochs: float
+    is_early: bool
+    best_epoch: float
+    tested_epoch: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepCheck:
     """A check after a run: some further steps, then twice as many, each followed by an evaluation of one batch.
 

@@ -187,10 +187,10 @@ def _not_finite(problem: of.NotFinite) -> str:
     match problem.figure:
         case "loss":
             return f"the loss became {problem.value} at step {problem.step} of {problem.steps}"
-        case "test_loss":
+        case "test_loss" | "validation_loss":
             is_last = problem.step == problem.steps
             where = "after training" if is_last else f"after step {problem.step} of {problem.steps}"
-            return f"the test loss {where} is {problem.value}"
+            return f"the {problem.figure.replace('_', ' ')} {where} is {problem.value}"
         case "reported":
             return f"the {problem.name} after {problem.steps} steps is {problem.value}"
         case "output":

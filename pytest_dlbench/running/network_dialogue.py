@@ -6,8 +6,9 @@ from itertools import cycle, islice
 from math import isclose, isfinite, prod
 from statistics import median
 from time import monotonic
-from typing import Any
+from typing import Any, Literal
 
+from pytest_dlbench.data import Prepared
 from pytest_dlbench.environments.devices import OPENCL
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import (
@@ -43,7 +44,10 @@ from pytest_dlbench.running.dialogue import (
     steps_alone,
 )
 from pytest_dlbench.running.failures import NotDoneError
+from pytest_dlbench.running.group import Group
+from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec, recipe_json
+from pytest_dlbench.running.validating import Validating
 
 # Limits of an evaluation batch: examples, and numbers in the output of the largest layer (256 MiB in float32).
 EVALUATION_BATCH = 1000
@@ -66,6 +70,11 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 class NetworkDialogue(Dialogue[NetworkSpec]):
     """The requests of a run that trains or applies a network."""
+
+    def __init__(self, workers: Group, started: float, spec: NetworkSpec, hooks: RunHooks) -> None:
+        super().__init__(workers, started, spec, hooks)
+        self._validating = Validating(spec=spec)
+        self._best: Evaluation | None = None
 
     def samples(self, spec: NetworkSpec) -> int:
         """Those of a batch, or of the part that this host's workers have of it."""
@@ -140,9 +149,21 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
                 self._train_alone(spec, first, alone, course)
             if alone < last:
                 yield from self._alternate(spec, alone, last)
-            if last < spec.steps:
-                self._plot(spec, self._evaluated(spec))
+            self._validate(spec)
+            if last == spec.steps or self._validating.is_over:
+                return
+            self._plot(spec, self._evaluated(spec, spec.test_data))
             first = last
+
+    def _validate(self, spec: NetworkSpec) -> None:
+        """Evaluate the validation split, if there is one, in a phase of its own."""
+        if not spec.recipe.validation or spec.is_profiled or not spec.evaluations:
+            return
+        self._hooks.phase_began(progress.phase("validate", {}, self._steps))
+        with self._observed("validate"):
+            evaluated: messages.Evaluated = self._answered("evaluate", **_split(spec, spec.data))
+        self._validating.add(self._point(spec, evaluated, "validation_loss"), evaluated.seconds)
+        self.measured["validation"] = self._validating.result
 
     def _train_alone(self, spec: NetworkSpec, first: int, last: int, course: dict[str, Any]) -> None:
         """Steps ``first`` to ``last`` in one request."""
@@ -159,22 +180,41 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
         self._add(trained, spec)
         self._check_trained(spec, trained, first, last)
 
-    def _plot(self, spec: NetworkSpec, evaluated: messages.Evaluated) -> float:
-        """Add a point to the curve, after the steps taken so far; returns its loss."""
+    def _plot(self, spec: NetworkSpec, evaluated: messages.Evaluated) -> Evaluation:
+        """Add a point to the curve, after the steps taken so far; returns the evaluation."""
+        point = self._point(spec, evaluated, "test_loss")
+        self.measured["curve"] = (*self.measured.get("curve", ()), point)
+        found = Evaluation(
+            seconds=evaluated.seconds,
+            examples=evaluated.examples,
+            correct=evaluated.correct,
+            loss=point.loss,
+            top5_correct=evaluated.top5_correct,
+            map50=evaluated.map50,
+            auroc=evaluated.auroc,
+            class_accuracies=evaluated.class_accuracies,
+            answers=spec.network.model.head.task,
+        )
+        if spec.recipe.tested_epoch == "last" or not self._validating.points or self._validating.is_best:
+            self._best = found
+        return self._best or found
+
+    def _point(
+        self, spec: NetworkSpec, evaluated: messages.Evaluated, figure: Literal["test_loss", "validation_loss"]
+    ) -> CurvePoint:
+        """A point of a curve, after the steps taken so far; raises NotDoneError if its loss is not finite."""
         training: Training = self.measured["training"]
         loss, step = _number(evaluated.loss), len(training.step_seconds)
         if not isfinite(loss):
-            diverged = NotFinite(figure="test_loss", value=str(loss), step=step, steps=spec.steps)
+            diverged = NotFinite(figure=figure, value=str(loss), step=step, steps=spec.steps)
             raise NotDoneError(RunOutcome.DIVERGED, diverged)
-        point = CurvePoint(
+        return CurvePoint(
             step=step,
             epoch=step * spec.recipe.batch_size / spec.data.dataset.train_examples,
             seconds=sum(training.step_seconds),
             accuracy=evaluated.correct / evaluated.examples,
             loss=loss,
         )
-        self.measured["curve"] = (*self.measured.get("curve", ()), point)
-        return loss
 
     def _infer(self, spec: NetworkSpec, order: str) -> None:
         inferred: messages.Inferred = self._ask("infer", inputs=str(spec.data.part("train_inputs")), order=order)
@@ -196,22 +236,11 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
             raise NotDoneError(RunOutcome.BROKEN_PROTOCOL, missing)
 
     def _evaluate(self, spec: NetworkSpec) -> None:
-        first, *others = [self._evaluated(spec) for _ in range(spec.evaluations)]
+        first, *others = [self._evaluated(spec, spec.test_data) for _ in range(spec.evaluations)]
         for other in others:
             if not is_repeated(first, other, spec.case.device):
                 raise NotDoneError(RunOutcome.FAILED, EvaluationVaries(losses=(first.loss, other.loss)))
-        loss = self._plot(spec, first)
-        self.measured["evaluation"] = Evaluation(
-            seconds=first.seconds,
-            examples=first.examples,
-            correct=first.correct,
-            loss=loss,
-            top5_correct=first.top5_correct,
-            map50=first.map50,
-            auroc=first.auroc,
-            class_accuracies=first.class_accuracies,
-            answers=spec.network.model.head.task,
-        )
+        self.measured["evaluation"] = self._plot(spec, first)
 
     def _add_shares(self) -> None:
         """Add what each of several workers used in the part of training that has just ended."""
@@ -285,36 +314,25 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
         if spec.hosts > 1:
             self._observer.absent["step check"] = "hosts would not agree on its length, which depends on their times"
             return
-        batch_size = _evaluation_batch_size(spec)
+        data = spec.test_data
+        batch_size = _evaluation_batch_size(spec, data)
         step = median(self.measured["training"].step_seconds)
         steps = max(1, min(spec.steps // 2, round(CHECKED_SECONDS / step)))
         # If steps return before their work is done, the evaluation waited for it: then step times estimate it better.
-        evaluated = self.measured["evaluation"].seconds * batch_size / spec.data.dataset.test_examples
+        evaluated = self.measured["evaluation"].seconds * batch_size / data.dataset.test_examples
         seconds = 3 * steps * step + 6 * min(evaluated, step * batch_size / spec.recipe.batch_size)
         if seconds > max(LEAST_CHECK_SECONDS, CHECK_SHARE * (monotonic() - self._started)):
             self._observer.absent["step check"] = f"it would take about {seconds:.0f} s"
             return
         for _ in range(CHECKS):
-            checked: messages.Checked = self._ask(
-                "check_steps",
-                inputs=str(spec.data.part("test_inputs")),
-                labels=str(spec.data.part("test_labels")),
-                batch_size=batch_size,
-                steps=steps,
-            )
+            checked: messages.Checked = self._ask("check_steps", **_split(spec, data), steps=steps)
             found = StepCheck(steps=steps, **asdict(checked))
             self.measured["step_checks"] = (*self.measured.get("step_checks", ()), found)
             if not is_suspicious(found):
                 return
 
-    def _evaluated(self, spec: NetworkSpec) -> messages.Evaluated:
-        data = spec.data
-        evaluated: messages.Evaluated = self._ask(
-            "evaluate",
-            inputs=str(data.part("test_inputs")),
-            labels=str(data.part("test_labels")),
-            batch_size=_evaluation_batch_size(spec),
-        )
+    def _evaluated(self, spec: NetworkSpec, data: Prepared) -> messages.Evaluated:
+        evaluated: messages.Evaluated = self._ask("evaluate", **_split(spec, data))
         return evaluated
 
 
@@ -370,9 +388,15 @@ def updating_steps(rates: Sequence[float], count: int) -> list[int]:
     return list(islice(cycle(numbers), count))
 
 
-def _evaluation_batch_size(spec: NetworkSpec) -> int:
+def _split(spec: NetworkSpec, data: Prepared) -> dict[str, Any]:
+    """The fields of a request that evaluates the test split of a data set, or what is in its place."""
+    inputs, labels = str(data.part("test_inputs")), str(data.part("test_labels"))
+    return {"inputs": inputs, "labels": labels, "batch_size": _evaluation_batch_size(spec, data)}
+
+
+def _evaluation_batch_size(spec: NetworkSpec, data: Prepared) -> int:
     largest = max(prod(placed.inferred.output) for placed in spec.network.layers)
-    return max(1, min(EVALUATION_BATCH, EVALUATION_NUMBERS // largest, spec.data.dataset.test_examples))
+    return max(1, min(EVALUATION_BATCH, EVALUATION_NUMBERS // largest, data.dataset.test_examples))
 
 
 def _number(text: str) -> float:

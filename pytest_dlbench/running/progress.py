@@ -11,6 +11,7 @@ PHASES: Final[Mapping[str, str]] = {
     "build": "build",
     "infer": "inference",
     "evaluate": "evaluation",
+    "validate": "validation",
     "check_steps": "check of steps",
     "check_updates": "check of updates",
     "prepare": "build",

@@ -103,6 +103,9 @@ class NetworkSpec(RunSpec):
     """Whether the run ends with steps under the framework's own profiler instead of an evaluation."""
     is_broken_down: bool = False
     """Whether steps are divided into their phases after training."""
+    whole: Prepared | None = None
+    """The whole data set, whose test split is evaluated, if ``data`` has a validation split in place of a test split.
+    """
     evaluate_after: tuple[int, ...] = ()
     """Steps after which the test split is evaluated, in addition to the last one."""
     least_seconds: float = 0.0
@@ -125,10 +128,19 @@ class NetworkSpec(RunSpec):
         """The recipe's."""
         return self.recipe.batch_size
 
+    @property
+    def test_data(self) -> Prepared:
+        """The data set whose test split is evaluated."""
+        return self.whole or self.data
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """The whole batches of an epoch."""
+        return self.data.dataset.train_examples // self.recipe.batch_size
+
     def learning_rates(self) -> tuple[float, ...]:
         """The learning rate of every step."""
-        per_epoch = self.data.dataset.train_examples // self.recipe.batch_size
-        return self.recipe.learning_rates(steps=self.steps, steps_per_epoch=per_epoch)
+        return self.recipe.learning_rates(steps=self.steps, steps_per_epoch=self.steps_per_epoch)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

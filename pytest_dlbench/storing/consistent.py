@@ -19,6 +19,7 @@ from pytest_dlbench.records import (
     Run,
     Timeline,
     Training,
+    Validation,
 )
 
 Problem = tuple[str, str]
@@ -85,6 +86,7 @@ def of_run(run: Run) -> Iterator[Problem]:
         yield from _of_operation(run.operation) if run.operation else ()
         yield from of_breakdown(run.breakdown) if run.breakdown else ()
         yield from _of_evaluation(run)
+        yield from _of_validation(run.validation) if run.validation else ()
         yield from _of_usage(run)
     if run.contention and run.contention.is_cut and (run.training is None or run.training.began_seconds is None):
         yield "contention", "steps are excluded, but when they ran is not known"
@@ -150,6 +152,16 @@ def _of_evaluation(run: Run) -> Iterator[Problem]:
         for share in values:
             if share is not None and not 0 <= share <= 1:
                 yield f"evaluation.{name}", f"expected 0 to 1, got {share}"
+
+
+def _of_validation(validation: Validation) -> Iterator[Problem]:
+    yield from _positive("validation.examples", validation.examples)
+    yield from _seconds("validation.seconds", (validation.seconds,))
+    if not validation.curve:
+        yield "validation.curve", "there is no evaluation"
+    for name in ("best_epoch", "tested_epoch"):
+        if not 0 < getattr(validation, name) <= validation.trained_epochs:
+            yield f"validation.{name}", f"expected an epoch up to {validation.trained_epochs:g}"
 
 
 def _of_usage(run: Run) -> Iterator[Problem]:

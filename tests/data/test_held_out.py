@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pytest_dlbench.data import DATASETS
+from pytest_dlbench.data.dataset import PARTS, Rows
 from pytest_dlbench.data.held_out import validated
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.errors import DataError
@@ -51,3 +52,11 @@ def test_it_is_always_the_same_and_a_data_set_like_any_other(both, tmp_path):
 def test_too_few_examples_are_refused():
     with pytest.raises(DataError, match="'digits' has 4 training examples"):
         validated(replace(DIGITS, train_examples=4))
+
+
+def test_inputs_that_are_made_in_pieces_are_divided_alike(both, tmp_path):
+    whole, cut = both
+    rows = Rows(shape=whole.train_inputs.shape, pieces=lambda: iter(np.array_split(whole.train_inputs, 7)))
+    prepared = prepare(validated(replace(DIGITS, make=lambda: replace(whole, train_inputs=rows))), tmp_path)
+    for part in PARTS:
+        assert np.array_equal(np.load(prepared.part(part)), getattr(cut, part))

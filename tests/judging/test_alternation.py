@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from pytest_dlbench.judging import METRICS
-from pytest_dlbench.judging.alternation import cpu_is_witness, cpu_ratio, is_alternating, wall_ratio
+from pytest_dlbench.judging.alternation import cpu_is_witness, cpu_ratio, is_alternating, wall_ratio, wall_seconds
 from pytest_dlbench.judging.pairs import Pair, decide_by_steps, difference, rules, verdict
 from pytest_dlbench.records import Alternation, VerdictOutcome
 from tests.doubles import records
@@ -52,6 +52,15 @@ def test_the_ratio_is_that_of_neighbouring_steps_whatever_else_the_machine_does(
     (pair,) = pairs(1.03, count=1)
     assert wall_ratio(pair.old, pair.new) == pytest.approx(log(1.03), abs=0.001)
     assert difference(METRICS["step_time"], pair) == wall_ratio(pair.old, pair.new)
+
+
+def test_steps_that_one_side_took_after_the_other_had_stopped_do_not_count():
+    (pair,) = pairs(1.03, count=1)
+    slower = [1.03 * seconds for seconds in wall_seconds(pair.old)]
+    longer = run(1, slower + [1.0] * 200)
+    assert wall_ratio(pair.old, longer) == pytest.approx(log(1.03))
+    assert wall_ratio(longer, pair.old) == pytest.approx(-log(1.03))
+    assert cpu_ratio(longer, run(1, wall_seconds(pair.old))) == pytest.approx(-log(1.03))
 
 
 def test_steps_that_did_not_alternate_are_compared_as_runs():

@@ -37,6 +37,8 @@ OF_TOKENS = {"token_throughput"}
 OF_DETECTORS = {"map50"}
 # Of flags, and of classes that are counted apart.
 OF_SOME_ANSWERS = {"auroc", "lowest_class_accuracy"}
+# Of a validation split: tests/running/test_validation.py
+OF_VALIDATION = {"trained_epochs", "best_epoch", "held_out_accuracy"}
 OF_OPERATORS = {name for name, metric in METRICS.items() if metric.purpose == "operator"}
 OF_SEARCHES = {name for name, metric in METRICS.items() if metric.purpose == "search"}
 # Of a run that was sampled often enough: tests/judging/test_leaks.py
@@ -165,6 +167,7 @@ def test_every_metric_is_listed_under_its_name(name):
         - OF_BREAKDOWNS
         - OF_DETECTORS
         - OF_SOME_ANSWERS
+        - OF_VALIDATION
         - OF_OPERATORS
         - OF_SEARCHES
         - COUNTED
@@ -358,6 +361,7 @@ def test_reading_all_gives_each_metric_one_value_a_run():
         *OF_BREAKDOWNS,
         *OF_DETECTORS,
         *OF_SOME_ANSWERS,
+        *OF_VALIDATION,
         *OF_OPERATORS,
         *OF_SEARCHES,
         *COUNTED,

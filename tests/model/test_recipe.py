@@ -85,7 +85,11 @@ def test_what_is_chosen_by_its_time_is_not_deterministic():
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [({"accumulation": 0}, "the accumulation must be 1 or more"), ({"crop_padding": -1}, "crop_padding must be 0")],
+    [
+        ({"accumulation": 0}, "the accumulation must be 1 or more"),
+        ({"crop_padding": -1}, "crop_padding must be 0"),
+        ({"patience": 0}, "the patience must be 1 or more"),
+    ],
 )
 def test_no_parts_of_a_batch_and_a_negative_padding_are_refused(change, message):
     with pytest.raises(ModelError, match=message):

@@ -128,6 +128,9 @@ def test_a_batch_larger_than_the_data_set_is_refused_even_with_given_steps():
         ({"flips": True}, "digits", "need input=pipeline"),
         ({"crop_padding": 2, "input": "pipeline"}, "pydoc30", "are for images .*, not for pydoc30"),
         ({"flips": True, "input": "pipeline"}, "shapes", "without boxes, not for shapes"),
+        ({"patience": 2}, "digits", "patience=2 needs validation=true"),
+        ({"tested_epoch": "best"}, "digits", "tested_epoch=best needs validation=true"),
+        ({"validation": True, "patience": 2, "evaluation_interval": None}, "digits", "interval=1, not none"),
     ],
 )
 def test_a_recipe_that_does_not_fit_its_data_is_refused(changes, data, message):
@@ -138,6 +141,39 @@ def test_a_recipe_that_does_not_fit_its_data_is_refused(changes, data, message):
 def test_a_setting_that_does_not_fit_makes_its_case_unsupported():
     settings = replace(SETTINGS, changes=(Change(name="accumulation", value=5),))
     assert "cannot be cut into 5 parts" in spec_of(settings=settings).place.reason
+
+
+def test_a_validation_split_is_a_fifth_of_the_training_split_and_no_part_of_the_test_split():
+    plain, held_out = spec_of(), spec_of(recipe=replace(SMALL.recipe, validation=True))
+    counts = [(spec.data.dataset.train_examples, spec.test_data.dataset.test_examples) for spec in (plain, held_out)]
+    assert counts == [(1280, 320), (1024, 320)]
+    assert held_out.data.dataset.test_examples == 256
+    assert held_out.steps == held_out.recipe_steps == 2 * (1024 // 32)
+    assert held_out.evaluate_after == (1024 // 32,)
+    contexts = [SETTINGS.context(spec).dataset_digest for spec in (plain, held_out)]
+    assert contexts[0] != contexts[1]
+
+
+def test_a_case_of_inference_holds_nothing_out():
+    asked = spec_of(recipe=replace(SMALL.recipe, validation=True), purpose="inference")
+    assert asked.whole is None
+
+
+def test_a_data_set_that_is_too_small_for_a_validation_split_makes_its_case_unsupported():
+    settings = replace(SETTINGS, changes=(Change(name="validation", value=True),))
+    tiny = replace(synthetic_for(SMALL), train_examples=4)
+    assert "has 4 training examples" in spec_of(settings=settings, data=tiny).place.reason
+
+
+def test_hosts_that_could_disagree_on_when_to_stop_are_refused():
+    placed = Change(name="placement", value="spread")
+    settings = replace(SETTINGS, workers=2, changes=(placed,))
+    recipe = replace(SMALL.recipe, validation=True, patience=1)
+    with_patience, without = (
+        spec_of(settings=settings, recipe=chosen).place.reason for chosen in (recipe, replace(recipe, patience=None))
+    )
+    assert "they could disagree" in with_patience
+    assert "they could disagree" not in without
 
 
 def test_a_plan_has_the_steps_of_its_scale():

@@ -132,6 +132,10 @@ SENTENCES = [
     ),
     (of.NotFinite(figure="loss", value="nan", step=5, steps=8), "the loss became nan at step 5 of 8"),
     (of.NotFinite(figure="test_loss", value="inf", step=8, steps=8), "the test loss after training is inf"),
+    (
+        of.NotFinite(figure="validation_loss", value="nan", step=4, steps=8),
+        "the validation loss after step 4 of 8 is nan",
+    ),
     (of.NotFinite(figure="test_loss", value="inf", step=2, steps=8), "the test loss after step 2 of 8 is inf"),
     (of.NotFinite(figure="reported", name="perplexity", value="inf", steps=8), "the perplexity after 8 steps is inf"),
     (of.NotFinite(figure="output"), "not all outputs are finite numbers"),

@@ -20,8 +20,10 @@ def test_settings_of_execution_that_are_off_are_not_in_the_record_as_in_older_on
     assert recipe_json(replace(recipe, tf32=True)) == {**recipe_json(recipe), "tf32": True}
 
 
-def test_a_recipe_without_accumulation_crops_and_flips_is_that_of_records_older_than_them():
+def test_a_recipe_with_settings_of_their_usual_values_is_that_of_records_older_than_them():
     recipe = Recipe(batch_size=8, epochs=1, optimizer=SGD(0.1))
     assert set(LATER).isdisjoint(recipe_json(recipe))
-    changed = {"accumulation": 2, "crop_padding": 4, "flips": True}
+    changed = {"accumulation": 2, "crop_padding": 4, "flips": True, "validation": True, "patience": 3}
+    changed |= {"monitor": "accuracy", "tested_epoch": "best"}
+    assert set(changed) == set(LATER)
     assert recipe_json(replace(recipe, **changed)) == {**recipe_json(recipe), **changed}

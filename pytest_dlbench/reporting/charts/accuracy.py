@@ -13,8 +13,8 @@ from pytest_dlbench.reporting.charts.measured import Measured
 
 NAME, TITLE = "accuracy", "Accuracy"
 LEAD = (
-    "Accuracy on the test split after training: one dot per run, the tick is the mean. If the scale ends the training"
-    " before the recipe does, it is not the accuracy of the recipe."
+    "Accuracy on the test split after training, or after its best epoch where the recipe says so: one dot per run, the"
+    " tick is the mean. If the scale ends the training before the recipe does, it is not the accuracy of the recipe."
 )
 COLUMNS = {
     "case": "case",
@@ -34,10 +34,11 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
     for number, case in enumerate(cases):
         runs = [run for run in case.trained if ACCURACY.read(run) is not None]
         values = [100 * ACCURACY.figure(run) for run in runs]
-        steps = (case.result.steps, case.result.recipe_steps)
         for run, value in zip(runs, values, strict=True):
             loss = run.evaluation.loss if run.evaluation else None
-            rows.append((number, run.index + 1, value, fmean(values), loss, *steps))
+            # Fewer than planned where a validation split ended the training.
+            steps = len(run.training.step_seconds) if run.training else case.result.steps
+            rows.append((number, run.index + 1, value, fmean(values), loss, steps, case.result.recipe_steps))
     if not rows:
         return Nothing(name=NAME, title=TITLE, because="no run finished training and evaluation")
     picture = _picture(cases)

@@ -22,6 +22,7 @@ PHASES = {
     "load": "load",
     "train": "train",
     "infer": "infer",
+    "validate": "validate",
     "evaluate": "evaluate",
 }
 COLUMNS = {"case": "case", "phase": "phase", "peak": "peak (MiB)", "mean": "mean (MiB)"}

@@ -37,13 +37,14 @@ def _lines(record: Record, run: Run) -> Iterator[bytes]:
     yield _line(initialised, "INTERVAL_END", "init_stop", None, {})
     yield _line(initialised, "INTERVAL_START", "run_start", None, {})
     invalid = {"invalid": "; ".join(map(trouble, run.invalid))} if run.invalid else {}
+    last = len(run.training.step_seconds) if run.training else record.context.steps
     ended = _line(trained, "INTERVAL_END", "run_stop", None, {"status": status, **invalid})
     for number, point in enumerate(run.curve, start=1):
-        if point.step == record.context.steps:
+        if point.step == last:
             yield ended
-        evaluated = initialised + timed * point.step / max(1, record.context.steps) + each * number
+        evaluated = initialised + timed * point.step / max(1, last) + each * number
         yield _line(evaluated, "POINT_IN_TIME", "eval_accuracy", point.accuracy, {"step_num": point.step})
-    if not run.curve or run.curve[-1].step != record.context.steps:
+    if not run.curve or run.curve[-1].step != last:
         yield ended
 
 

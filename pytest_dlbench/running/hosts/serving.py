@@ -250,7 +250,7 @@ def _paths(spec: RunSpec) -> Iterator[Path]:
 
 def _data(spec: RunSpec) -> tuple[Prepared, ...]:
     if isinstance(spec, NetworkSpec):
-        return (spec.data,)
+        return tuple(data for data in (spec.data, spec.whole) if data)
     return tuple(spec.data.values()) if isinstance(spec, ProgramSpec) else ()
 
 
@@ -266,7 +266,8 @@ def _compare(theirs: Prepared, ours: Prepared) -> None:
 def _own(spec: RunSpec) -> RunSpec:
     """The spec with the data of this host."""
     if isinstance(spec, NetworkSpec):
-        return replace(spec, data=prepare(spec.data.dataset))
+        whole = prepare(spec.whole.dataset) if spec.whole else None
+        return replace(spec, data=prepare(spec.data.dataset), whole=whole)
     if isinstance(spec, ProgramSpec):
         return replace(spec, data={name: prepare(data.dataset) for name, data in spec.data.items()})
     return spec

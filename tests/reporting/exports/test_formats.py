@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from pytest_dlbench.judging import METRICS
-from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.records import CaseOutcome, CurvePoint
 from pytest_dlbench.records.reasons import OnBattery
 from pytest_dlbench.reporting.exports import FORMATS
 from pytest_dlbench.reporting.exports.rows import kinds
@@ -130,6 +130,19 @@ def test_mllog_times_of_a_run_never_decrease(sound):
 def test_mllog_has_the_timed_region_as_an_interval(sound):
     times = {event["key"]: event["time_ms"] for event in events(sound)}
     assert times["run_stop"] - times["run_start"] == 2000
+
+
+def test_mllog_ends_training_before_the_last_evaluation_where_it_stopped_early_too(sound):
+    run, context = sound.record.runs[0], sound.record.context
+    taken = len(run.training.step_seconds)
+    usual = {"epoch": 1.0, "seconds": 1.0, "accuracy": 0.9, "loss": 0.1}
+    curve = tuple(CurvePoint(step=step, **usual) for step in (taken // 2, taken))
+    record = replace(sound.record, runs=(replace(run, curve=curve),), context=replace(context, steps=2 * taken))
+    assert [event["key"] for event in events(replace(sound, record=record))][-3:] == [
+        "eval_accuracy",
+        "run_stop",
+        "eval_accuracy",
+    ]
 
 
 def test_mllog_reports_an_unfinished_run_as_aborted(unfinished):
