@@ -31,6 +31,7 @@ RECORDS = (
     "WorkerShare",
     "Exchange",
     "Breakdown",
+    "LayerSeconds",
     "Operation",
     "OperatorPass",
     "CallCheck",

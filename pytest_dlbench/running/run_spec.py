@@ -103,6 +103,8 @@ class NetworkSpec(RunSpec):
     """Whether the run ends with steps under the framework's own profiler instead of an evaluation."""
     is_broken_down: bool = False
     """Whether steps are divided into their phases after training."""
+    has_layers_timed: bool = False
+    """Whether, with their phases, every layer is timed, too."""
     evaluate_after: tuple[int, ...] = ()
     """Steps after which the test split is evaluated, in addition to the last one."""
     least_seconds: float = 0.0
