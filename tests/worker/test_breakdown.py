@@ -42,7 +42,7 @@ MODEL = Model(name="small", family="cnn", input_shape=(3, 24, 24), layers=LAYERS
 # A pass with one round has six steps: two of each kind to warm up.
 STEPS, TAKEN = 8, 6
 # A neighbour that computes meanwhile disturbs one try.
-TRIES = 3
+TRIES = 5
 ROUNDS = 12
 
 
@@ -71,7 +71,7 @@ def layers(data, tmp_path_factory):
         with trained(FRAMEWORKS[name], data, tmp_path_factory.mktemp(name)) as asked:
             found = asked.ask("break_down", steps=STEPS, rounds=ROUNDS, checks=0, layers=True)
             for _ in range(TRIES):
-                if not found.layers or all(0.8 <= ratio <= 1.3 for ratio in sums(found)):
+                if not found.layers or add_up(found):
                     break
                 found = asked.ask("break_down", steps=STEPS, rounds=ROUNDS, checks=0, layers=True)
         return found
@@ -80,12 +80,22 @@ def layers(data, tmp_path_factory):
 
 
 def sums(found: Any) -> list[float]:
-    """The forward passes of all layers over that of the network, and the same backward."""
+    """The forward passes of all layers over that of the network just before, in the median, and the same backward."""
     parts = [("forward", "forward_seconds"), ("backward", "backward_seconds")]
     return [
-        sum(median(getattr(layer, field)) for layer in found.layers) / median(found.phase_seconds[phase])
+        median(
+            sum(of_layers) / whole
+            for *of_layers, whole in zip(
+                *(getattr(layer, field) for layer in found.layers), found.phase_seconds[phase], strict=True
+            )
+        )
         for phase, field in parts
     ]
+
+
+def add_up(found: Any) -> bool:
+    """Whether no layer can be missing, or counted twice, that takes much of the time."""
+    return all(0.7 <= ratio <= 1.6 for ratio in sums(found))
 
 
 @pytest.mark.parametrize("name", LAYERED)
@@ -93,7 +103,7 @@ def test_layers_are_those_of_the_network_and_add_up_to_its_passes(name, layers):
     found = layers(name)
     placed = [(one.name, one.layer.kind) for one in infer(MODEL).layers]
     assert [(layer.name, layer.kind) for layer in found.layers] == [*placed, ("loss", "loss")]
-    assert all(0.8 <= ratio <= 1.3 for ratio in sums(found)), sums(found)
+    assert add_up(found), sums(found)
 
 
 def test_most_of_a_convolutional_network_is_in_its_convolutions_normalisation_and_pooling(layers):
