@@ -112,6 +112,7 @@ from pytest_dlbench.records import Fault as Fault
 from pytest_dlbench.records import Golden as Golden
 from pytest_dlbench.records import GpuUsage as GpuUsage
 from pytest_dlbench.records import Inference as Inference
+from pytest_dlbench.records import LayerSeconds as LayerSeconds
 from pytest_dlbench.records import Length as Length
 from pytest_dlbench.records import Machine as Machine
 from pytest_dlbench.records import MachineSpeed as MachineSpeed

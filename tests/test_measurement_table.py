@@ -32,6 +32,7 @@ RECORDS = (
     "WorkerShare",
     "Exchange",
     "Breakdown",
+    "LayerSeconds",
     "Operation",
     "OperatorPass",
     "CallCheck",

@@ -1,9 +1,11 @@
 """Whether the phases of a step are sound: they add up to the step, and each was waited for."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import get_args
 
-from pytest_dlbench.records import Breakdown
+from pytest_dlbench.records import Breakdown, Run
 from pytest_dlbench.records.breakdowns import StepPhase
 from pytest_dlbench.records.reasons import PhaseNotAwaited, PhasesDoNotAddUp
 
@@ -36,3 +38,35 @@ def flaw(found: Breakdown) -> PhasesDoNotAddUp | PhaseNotAwaited | None:
             return PhaseNotAwaited(phase=phase, late_seconds=late, step_seconds=step)
     ratio = phase_sum(found)
     return None if LEAST_SUM <= ratio <= MOST_SUM else PhasesDoNotAddUp(ratio=ratio, least=LEAST_SUM, most=MOST_SUM)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerTime:
+    """Seconds of a layer: the median over the runs of each one's median."""
+
+    name: str
+    kind: str
+    forward: float
+    backward: float
+
+
+def layer_times(runs: Sequence[Run]) -> list[LayerTime]:
+    """The layers of a network in order, the loss last; none if some run has none."""
+    found = [run.breakdown.layers if run.breakdown else () for run in runs]
+    if not found or not all(found):
+        return []
+    return [
+        LayerTime(
+            name=of_each[0].name,
+            kind=of_each[0].kind,
+            forward=median(median(one.forward_seconds) for one in of_each),
+            backward=median(median(one.backward_seconds) for one in of_each),
+        )
+        for of_each in zip(*found, strict=True)
+    ]
+
+
+def passes(runs: Sequence[Run]) -> tuple[float, float]:
+    """Seconds of the whole network's forward and backward pass in runs whose layers were timed, the same medians."""
+    found = [run.breakdown.phase_seconds for run in runs if run.breakdown]
+    return median(median(one["forward"]) for one in found), median(median(one["backward"]) for one in found)

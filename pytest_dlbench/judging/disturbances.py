@@ -51,9 +51,13 @@ def _cautions(runs: Sequence[Run]) -> Iterator[Caution]:
 def _of_breakdowns(runs: Sequence[Run]) -> Iterator[Caution]:
     """Why steps have no phases, each reason once."""
     found = [run.breakdown for run in runs if run.breakdown]
-    reasons = [reason for one in found for reason in (one.undivided, one.flaw) if reason]
+    reasons = [reason for one in found for reason in (one.undivided, one.flaw, one.no_layers) if reason]
     # Their numbers differ from run to run.
-    yield from {(type(reason), getattr(reason, "phase", "")): reason for reason in reversed(reasons)}.values()
+    yield from {_subject(reason): reason for reason in reversed(reasons)}.values()
+
+
+def _subject(reason: Caution) -> tuple[object, ...]:
+    return type(reason), getattr(reason, "phase", ""), getattr(reason, "unit", "")
 
 
 def _neighbours(runs: Sequence[Run]) -> Neighbours | None:

@@ -68,6 +68,7 @@ class Options:
     plan: bool
     profile: bool
     breakdown: bool
+    layers: bool
     json: Path | None
     history: str
     group_by: tuple[str, ...]

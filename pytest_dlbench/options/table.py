@@ -281,6 +281,13 @@ OPTIONS = (
         " for: a measurement of its own, which leaves the step times as they are.",
     ),
     Option(
+        name="layers",
+        parse=flag,
+        default="false",
+        help="As --dlbench-breakdown, and also time every layer of the network by itself, forward and backward; dlbench"
+        " runs layers prints them.",
+    ),
+    Option(
         name="json",
         parse=optional_path,
         default="",

@@ -574,16 +574,20 @@ class NotRequired(Tagged, frozen=True, kw_only=True):
 
 
 class Undivided(Tagged, frozen=True, kw_only=True):
-    """Why a step could not be divided into its phases; ``what`` names the cause, as the framework does where it can.
+    """Why a step has no phases or no layers; ``what`` names the cause, as the framework does where it can.
 
     "one_program": the framework compiles the whole step into one program; "one_call": it takes the whole step in one
-    call; "setting": the builder divides no step with this setting; "no_function": the builder divides none; "purpose":
-    it is no training of a network, which alone has these phases; "time": it would pass the timeout; "failed": the
-    worker said so.
+    call; "setting": the builder divides no step with this setting; "no_function": the builder divides none; "network":
+    a layer reads what only the whole network hands over; "no_layers": the builder times no single layers; "purpose": it
+    is no training of a network, which alone has these phases; "time": it would pass the timeout; "failed": the worker
+    said so.
     """
 
-    cause: Literal["one_program", "one_call", "setting", "no_function", "purpose", "time", "failed"]
+    cause: Literal[
+        "one_program", "one_call", "setting", "no_function", "network", "no_layers", "purpose", "time", "failed"
+    ]
     what: str = ""
+    unit: Literal["phases", "layers"] = "phases"
 
 
 class PhasesDoNotAddUp(Tagged, frozen=True, kw_only=True):

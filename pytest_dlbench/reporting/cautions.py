@@ -233,6 +233,8 @@ UNDIVIDED = {
     "one_call": "the framework takes the whole step in one call ({what})",
     "setting": "the builder does not divide steps with the setting {what}",
     "no_function": "the builder {what} has no function breakdown(trainer)",
+    "network": "the builder cannot compute the network layer by layer, because of {what}",
+    "no_layers": "the builder {what} has no function layerwise(trainer)",
     "purpose": "only trainings of networks have them, and this case is of the kind {what}",
     "time": "measuring them would take about {what}, past the timeout",
     "failed": "the worker could not measure them: {what}",
@@ -241,7 +243,8 @@ UNDIVIDED = {
 
 @_sentences.register
 def _undivided(caution: of.Undivided, _: Metrics) -> Iterator[str]:
-    yield f"no phases of a step: {UNDIVIDED[caution.cause].format(what=caution.what)}"
+    unit = "phases of a step" if caution.unit == "phases" else "times of layers"
+    yield f"no {unit}: {UNDIVIDED[caution.cause].format(what=caution.what)}"
 
 
 @_sentences.register

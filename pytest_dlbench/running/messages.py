@@ -7,7 +7,7 @@ from math import inf, isfinite
 from typing import Any, Literal
 
 from pytest_dlbench.model.operators import Pass
-from pytest_dlbench.records import CallCheck, ComputeDevice, codec
+from pytest_dlbench.records import CallCheck, ComputeDevice, LayerSeconds, codec
 from pytest_dlbench.records.breakdowns import StepPhase
 
 PROTOCOL_VERSION = 1
@@ -244,10 +244,16 @@ class BrokenDown:
     copy_seconds: dict[StepPhase, tuple[tuple[float, float], ...]] = field(default_factory=dict)
     cause: Literal["one_program", "one_call", "setting", "no_function"] | None = None
     what: str = ""
+    layers: tuple[LayerSeconds, ...] = ()
+    layers_cause: Literal["one_program", "setting", "network", "no_layers"] | None = None
+    layers_what: str = ""
 
     def __post_init__(self) -> None:
         if self.cause is not None:
             return
+        for layer in self.layers:
+            if {len(layer.forward_seconds), len(layer.backward_seconds)} != {len(self.step_seconds)}:
+                raise ValueError(f"expected {len(self.step_seconds)} times of the layer {layer.name}")
         if not self.step_seconds or not all(seconds > 0 for seconds in self.step_seconds):
             raise ValueError("the seconds of every step must be above 0, and there must be some")
         if not self.phase_seconds:

@@ -57,7 +57,7 @@ LEAST_UPDATES, MOST_UPDATES, UPDATES_SECONDS = 2, 16, 0.25
 # Steps without exchange between workers: as many as fit into these seconds. The first may compile.
 LEAST_ALONE, MOST_ALONE, ALONE_SECONDS = 5, 50, 1.0
 # Whole steps and as many in phases, as many as fit into these seconds, and steps whose results are copied.
-LEAST_ROUNDS, MOST_ROUNDS, ROUND_SECONDS, COPIED_STEPS = 7, 50, 1.0, 5
+LEAST_ROUNDS, MOST_ROUNDS, ROUND_SECONDS, COPIED_STEPS = 3, 50, 1.0, 3
 # On GPUs an evaluation need not repeat to the bit: sums of atomic operations are in another order each time. Dropout
 # that was left on changes it by percents.
 REPEATED_ON_GPUS = 1e-4
@@ -274,15 +274,16 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
         step = median(self.measured["training"].step_seconds)
         # Hosts have different step times, and must take the same number of steps.
         most = LEAST_ROUNDS if spec.hosts > 1 else MOST_ROUNDS
-        rounds = max(LEAST_ROUNDS, min(most, round(ROUND_SECONDS / (2 * step))))
-        if monotonic() + 3 * (rounds + COPIED_STEPS) * step > self._deadline:
-            seconds = 2 * (rounds + COPIED_STEPS) * step
+        each = 3 if spec.has_layers_timed else 2
+        rounds = max(LEAST_ROUNDS, min(most, round(ROUND_SECONDS / (each * step))))
+        if monotonic() + 1.5 * each * (rounds + COPIED_STEPS) * step > self._deadline:
+            seconds = each * (rounds + COPIED_STEPS) * step
             self.measured["breakdown"] = Breakdown(undivided=Undivided(cause="time", what=f"{seconds:.0f} s"))
             return True
         self._hooks.phase_began(progress.phase("break_down", {}, self._steps))
         try:
             found: messages.BrokenDown = self._answered(
-                "break_down", steps=spec.steps, rounds=rounds, checks=COPIED_STEPS
+                "break_down", steps=spec.steps, rounds=rounds, checks=COPIED_STEPS, layers=spec.has_layers_timed
             )
         except NotDoneError as error:
             self.measured["breakdown"] = Breakdown(undivided=Undivided(cause="failed", what=error.said))
@@ -339,8 +340,13 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
 def _breakdown(found: messages.BrokenDown) -> Breakdown:
     if found.cause is not None:
         return Breakdown(undivided=Undivided(cause=found.cause, what=found.what))
+    cause = found.layers_cause
     return Breakdown(
-        step_seconds=found.step_seconds, phase_seconds=found.phase_seconds, copy_seconds=found.copy_seconds
+        step_seconds=found.step_seconds,
+        phase_seconds=found.phase_seconds,
+        copy_seconds=found.copy_seconds,
+        layers=found.layers,
+        no_layers=None if cause is None else Undivided(cause=cause, what=found.layers_what, unit="layers"),
     )
 
 

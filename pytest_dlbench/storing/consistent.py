@@ -131,6 +131,10 @@ def of_breakdown(breakdown: Breakdown) -> Iterator[Problem]:
         if len(seconds) != len(breakdown.step_seconds):
             problem = f"{len(seconds)} values for {len(breakdown.step_seconds)} steps"
             yield f"breakdown.phase_seconds.{phase}", problem
+    for layer in breakdown.layers:
+        yield from _seconds(f"breakdown.layers.{layer.name}", (*layer.forward_seconds, *layer.backward_seconds))
+        if not layer.forward_seconds or len(layer.forward_seconds) != len(layer.backward_seconds):
+            yield f"breakdown.layers.{layer.name}", "expected as many times of the forward as of the backward pass"
 
 
 def _timed(field: str, seconds: Sequence[float]) -> Iterator[Problem]:

@@ -56,7 +56,7 @@ def _training(spec: RunSpec) -> dict[str, Any]:
     if isinstance(spec, NetworkSpec):
         evaluations = spec.evaluations, spec.evaluate_after
         # Runs without one are those of sessions that are older than it.
-        broken_down = {"is_broken_down": True} if spec.is_broken_down else {}
+        broken_down = {"broken_down": spec.has_layers_timed} if spec.is_broken_down else {}
         return {"recipe": recipe_json(spec.recipe), "evaluations": evaluations, **broken_down}
     if isinstance(spec, OperatorSpec):
         return {"operator": spec.work, "steps": spec.steps}

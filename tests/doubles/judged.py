@@ -10,6 +10,7 @@ from pytest_dlbench.records import (
     CaseOutcome,
     CurvePoint,
     GpuUsage,
+    LayerSeconds,
     MachineSpeed,
     Pairing,
     RunOutcome,
@@ -102,7 +103,15 @@ def divided(framework: str = "pytorch") -> Judged:
     """A case whose steps were divided into their phases after training."""
     found = judged(framework, "divided", name=f"training-{framework}-divided-digits28-cpu")
     phases = {"forward": (0.003, 0.003), "backward": (0.006, 0.006), "update": (0.001, 0.001)}
-    breakdown = Breakdown(step_seconds=(0.01, 0.01), phase_seconds=phases)
+    layers = (("conv1", "conv2d", 0.002, 0.005), ("fc1", "dense", 0.0005, 0.001), ("loss", "loss", 0.0005, 0.001))
+    breakdown = Breakdown(
+        step_seconds=(0.01, 0.01),
+        phase_seconds=phases,
+        layers=tuple(
+            LayerSeconds(name=name, kind=kind, forward_seconds=(forward,) * 2, backward_seconds=(backward,) * 2)
+            for name, kind, forward, backward in layers
+        ),
+    )
     runs = tuple(replace(run, breakdown=breakdown) for run in found.runs)
     return replace(found, runs=runs, result=replace(found.result, figures=summarise(runs)))
 

@@ -34,6 +34,9 @@ def test_environments_are_built_only_where_that_was_asked_for(tmp_path):
 def test_steps_are_divided_only_where_that_was_asked_for(tmp_path):
     assert not run_settings(tmp_path).breaks_down
     assert run_settings(tmp_path, breakdown="true").breaks_down
+    assert not run_settings(tmp_path, breakdown="true").times_layers
+    layered = run_settings(tmp_path, layers="true")
+    assert (layered.breaks_down, layered.times_layers) == (True, True)
 
 
 def test_the_policy_is_what_decides(tmp_path):

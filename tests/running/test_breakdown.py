@@ -10,7 +10,7 @@ from pytest_dlbench.environments.placing import CURRENT, Place
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.judging import read_all
 from pytest_dlbench.model import SGD, Recipe
-from pytest_dlbench.records import Breakdown, RunOutcome, codec
+from pytest_dlbench.records import Breakdown, LayerSeconds, RunOutcome, codec
 from pytest_dlbench.records.problems import WorkersDiffer
 from pytest_dlbench.records.reasons import PhaseNotAwaited, PhasesDoNotAddUp, Undivided
 from pytest_dlbench.reporting import problems
@@ -72,6 +72,13 @@ def test_what_is_timed_is_that_of_a_run_without_a_breakdown(sound, broken_down):
     assert plain.usage.keys() == sound.usage.keys()
 
 
+def test_layers_of_a_builder_that_times_none_have_the_reason(broken_down):
+    found = broken_down(has_layers_timed=True).breakdown
+    assert found.layers == ()
+    assert found.no_layers == Undivided(cause="no_layers", what="divided", unit="layers")
+    assert found.flaw is None
+
+
 def test_untimed_runs_are_not_broken_down(broken_down):
     assert broken_down(is_timed=False).breakdown is None
 
@@ -124,6 +131,7 @@ def test_it_is_stored_and_read_again(sound):
         {"phase_seconds": {"forward": (0.1,)}},
         {"phase_seconds": {"forward": (0.1, -0.1)}},
         {"step_seconds": (0.1, 0.0), "phase_seconds": {"forward": (0.1, 0.1)}},
+        {"layers": (LayerSeconds(name="fc1", kind="dense", forward_seconds=(0.1,), backward_seconds=()),)},
     ],
 )
 def test_an_answer_without_times_of_every_step_is_refused(changes):

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
+from statistics import median
 from typing import Any
 
 import pytest
@@ -32,6 +33,7 @@ from tests.worker.sessions import BUILDERS, Session, session
 
 # One of each kind: eager, compiled apart, define-by-run, queued by an engine.
 DIVIDED = ("pytorch", "jax", "chainer", "mxnet-imperative")
+LAYERED = ("pytorch", "jax")
 WHOLE = ("input", "forward", "backward", "update")
 RECIPE = Recipe(batch_size=128, epochs=1, optimizer=SGD(0.05, momentum=0.9))
 LAYERS = (Conv2D(16, 5), BatchNorm(), ReLU(), MaxPool(2), Conv2D(16, 3), ReLU(), Flatten(), Dense(64), ReLU(), Dense(4))
@@ -40,7 +42,7 @@ MODEL = Model(name="small", family="cnn", input_shape=(3, 24, 24), layers=LAYERS
 # A pass with one round has six steps: two of each kind to warm up.
 STEPS, TAKEN = 8, 6
 # A neighbour that computes meanwhile disturbs one try.
-TRIES = 3
+TRIES = 5
 ROUNDS = 12
 
 
@@ -57,6 +59,62 @@ def trained(framework: Framework, data: Any, folder: Any) -> Iterator[Session]:
         asked.build(infer(MODEL), RECIPE)
         asked.train(data, RECIPE, STEPS, taken=1)
         yield asked
+
+
+@pytest.fixture(scope="module")
+def layers(data, tmp_path_factory):
+    """The answer with times of single layers, until they add up to the passes of the network."""
+
+    @cache
+    def layers(name):
+        place_of(name, "breakdown")
+        with trained(FRAMEWORKS[name], data, tmp_path_factory.mktemp(name)) as asked:
+            found = asked.ask("break_down", steps=STEPS, rounds=ROUNDS, checks=0, layers=True)
+            for _ in range(TRIES):
+                if not found.layers or add_up(found):
+                    break
+                found = asked.ask("break_down", steps=STEPS, rounds=ROUNDS, checks=0, layers=True)
+        return found
+
+    return layers
+
+
+def sums(found: Any) -> list[float]:
+    """The forward passes of all layers over that of the network just before, in the median, and the same backward."""
+    parts = [("forward", "forward_seconds"), ("backward", "backward_seconds")]
+    return [
+        median(
+            sum(of_layers) / whole
+            for *of_layers, whole in zip(
+                *(getattr(layer, field) for layer in found.layers), found.phase_seconds[phase], strict=True
+            )
+        )
+        for phase, field in parts
+    ]
+
+
+def add_up(found: Any) -> bool:
+    """Whether no layer can be missing, or counted twice, that takes much of the time."""
+    return all(0.7 <= ratio <= 1.6 for ratio in sums(found))
+
+
+@pytest.mark.parametrize("name", LAYERED)
+def test_layers_are_those_of_the_network_and_add_up_to_its_passes(name, layers):
+    found = layers(name)
+    placed = [(one.name, one.layer.kind) for one in infer(MODEL).layers]
+    assert [(layer.name, layer.kind) for layer in found.layers] == [*placed, ("loss", "loss")]
+    assert add_up(found), sums(found)
+
+
+def test_most_of_a_convolutional_network_is_in_its_convolutions_normalisation_and_pooling(layers):
+    seconds = {layer.name: median(layer.forward_seconds) for layer in layers("pytorch").layers}
+    assert sum(seconds[name] for name in ("conv1", "bn1", "pool1", "conv2")) > 0.5 * sum(seconds.values())
+
+
+def test_a_framework_without_single_layers_has_its_phases_and_the_reason(layers):
+    found = layers("chainer")
+    assert (found.layers, found.layers_cause, found.layers_what) == ((), "no_layers", "chainer")
+    assert tuple(found.phase_seconds) == WHOLE
 
 
 def asked_for(asked: Session, rounds: int, checks: int) -> Breakdown:

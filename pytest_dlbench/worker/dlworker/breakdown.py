@@ -22,6 +22,8 @@ WARM_UP = 2
 class UndividedError(Exception):
     """A step cannot be stopped between its phases; ``cause`` says why, ``what`` names it as the framework does.
 
+    Those of single layers are not timed apart for one more reason, "network": builders hand over something only in the
+    network as a whole; "no_layers": the builder has no such function.
     "one_program": the framework compiles the whole step into one program; "one_call": it takes the whole step in one
     call; "setting": the builder divides no step with this setting; "no_function": the builder divides none.
     """
@@ -58,12 +60,13 @@ def breakdown_of(builder, trainer):
     return found(trainer)
 
 
-def measured(stepper, divided, steps, rounds, checks):
+def measured(stepper, divided, steps, rounds, checks, layers=None):
     """Alternating whole steps and steps in phases, ``rounds`` of each, then ``checks`` steps whose results are copied.
 
     All are steps of the first ``steps`` of the order, again and again. Returns the fields of the answer: the seconds of
     whole steps and of each phase, and of each phase pairs of seconds: copying its results as soon as it was waited for,
-    and once more. A result that was waited for is copied at once.
+    and once more. A result that was waited for is copied at once. With ``layers`` (``layerwise.LayerTimes``), a pass
+    layer by layer follows every step in phases.
     """
     numbers, whole, parts, copies = cycle(range(steps)), [], {}, {}
     for turn in range(WARM_UP + rounds):
@@ -73,6 +76,8 @@ def measured(stepper, divided, steps, rounds, checks):
             whole += seconds
             for name, taken in found.items():
                 parts.setdefault(name, []).append(taken)
+        if layers is not None:
+            layers.add(next(numbers), turn >= WARM_UP)
     for _ in range(checks):
         for name, arrays in _phases(stepper, divided, next(numbers)):
             divided.wait(arrays)

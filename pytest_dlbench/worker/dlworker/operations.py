@@ -15,6 +15,7 @@ from dlworker.breakdown import UndividedError, breakdown_of, measured
 from dlworker.checking import repeated
 from dlworker.detection import Judge, prepared
 from dlworker.evaluation import Answers
+from dlworker.layerwise import LayerTimes, layers_of
 from dlworker.meeting import factors_in, parallel_of
 from dlworker.operators import check_calls, operate, prepare
 from dlworker.pipeline import Pipeline
@@ -379,8 +380,18 @@ def break_down(session, request):
         divided = breakdown_of(session.builder, session.trainer)
     except UndividedError as error:
         return {"cause": error.cause, "what": error.what}
+    layers, reason = _layers(session) if request.get("layers") else (None, {})
     steps, rounds, checks = (required(request, name) for name in ("steps", "rounds", "checks"))
-    return measured(session.stepper, divided, min(steps, len(session.order)), rounds, checks)
+    found = measured(session.stepper, divided, min(steps, len(session.order)), rounds, checks, layers)
+    return dict(found, layers=layers.answer() if layers else [], **reason)
+
+
+def _layers(session):
+    """What times single layers, or None and the fields of the answer that say why nothing does."""
+    try:
+        return LayerTimes(layers_of(session.builder, session.trainer)), {}
+    except UndividedError as error:
+        return None, {"layers_cause": error.cause, "layers_what": error.what}
 
 
 def count(session, request):

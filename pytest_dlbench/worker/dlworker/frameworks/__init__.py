@@ -104,6 +104,9 @@ A builder is a module with
     "backward_exchange" if it happens during the backward pass. A builder that cannot stop there raises
     ``breakdown.UndividedError`` with the reason. In a folder it is in the module ``breakdown``, which is not imported
     until it is asked for.
+``layerwise(trainer)``, optional
+    The layers of a network one by one, as an object of a class that derives from ``layerwise.Layers``; raises
+    ``breakdown.UndividedError``, too. In a folder it is in the module ``layerwise``.
 ``compiled(trainer)``, optional
     {name: number} of what was compiled in this process so far: "compilations", "recompilations", "graph_breaks". It is
     read at the beginning and the end of training and of evaluations, from what the framework counts anyway. In a folder

@@ -65,7 +65,7 @@ class Trainer:
 
     def __init__(self, network, recipe, weights, device, seed):
         jax.config.update("jax_enable_x64", recipe["precision"] == "float64")
-        mixed = MIXED.get(recipe["precision"])
+        mixed = self.mixed = MIXED.get(recipe["precision"])
         self.dtype = np.dtype("float32" if mixed else recipe["precision"])
         compute = partial(apply, dtype=mixed) if mixed else apply
         self.network, self.layers = network, network["layers"]
