@@ -8,7 +8,7 @@ from time import monotonic
 
 import numpy as np
 
-from dlworker import counting, cuda_versions, distributions
+from dlworker import counting, cuda_versions, distributions, libraries
 from dlworker.alternating import Turns
 from dlworker.augmenting import augmented
 from dlworker.breakdown import UndividedError, breakdown_of, measured
@@ -84,7 +84,8 @@ def hello(session, request):
     versions.update(session.builder.versions())
     return {
         "seconds": seconds,
-        "versions": versions,
+        # The builder's come first: those of the libraries are of no distribution, even where one has their name.
+        "versions": dict(libraries.versions(cuda_versions.mapped()), **versions),
         "executable": sys.executable,
         "threads": threads,
         "distributions": {name: version for name, (version, _) in found.items()},
