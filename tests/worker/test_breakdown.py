@@ -42,7 +42,7 @@ MODEL = Model(name="small", family="cnn", input_shape=(3, 24, 24), layers=LAYERS
 # A pass with one round has six steps: two of each kind to warm up.
 STEPS, TAKEN = 8, 6
 # A neighbour that computes meanwhile disturbs one try.
-TRIES = 5
+TRIES = 10
 ROUNDS = 12
 
 
