@@ -8,6 +8,8 @@ import json
 import os
 
 VERSION = 1
+# NaN is not JSON: a loss that is not finite travels as text, see training.py. Made once: a pair waits for each answer.
+ENCODER = json.JSONEncoder(allow_nan=False)
 
 
 class RequestError(Exception):
@@ -38,8 +40,7 @@ class Channel:
 
 def encode(answer):
     """An answer as one line; raises TypeError or ValueError for what JSON cannot represent."""
-    # NaN is not JSON: a loss that is not finite travels as text, see training.py.
-    return json.dumps(answer, allow_nan=False).encode("utf-8") + b"\n"
+    return ENCODER.encode(answer).encode("utf-8") + b"\n"
 
 
 def required(request, field):
