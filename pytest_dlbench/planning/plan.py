@@ -104,6 +104,10 @@ class RunSettings:
         outline = self.outline(
             framework.on(device.name), model, data, device, recipe=recipe, label=label, purpose=purpose, changes=changes
         )
+        return self._spec(outline, device, steps, self._hosts(changes))
+
+    def _spec(self, outline: Outline, device: Device, given: int | None, hosts: int) -> NetworkSpec:
+        """An outlined cell with its data prepared, for ``given`` steps if the caller says how many."""
         prepared, place = _prepared(outline.dataset, self.place(outline.framework, device, outline.refusal))
         whole, place = _prepared(outline.whole, place) if outline.whole else (None, place)
         return NetworkSpec(
@@ -114,20 +118,20 @@ class RunSettings:
             recipe=outline.recipe,
             data=prepared,
             whole=whole,
-            steps=steps or outline.steps,
+            steps=given or outline.steps,
             seed=self.seed,
             timeout_seconds=self.timeout_seconds,
             recipe_steps=outline.recipe_steps,
-            purpose=purpose,
-            evaluate_after=self._evaluations(outline, steps),
-            is_broken_down=self.breaks_down and purpose == "training",
+            purpose=outline.purpose,
+            evaluate_after=self._evaluations(outline, given),
+            is_broken_down=self.breaks_down and outline.purpose == "training",
             has_layers_timed=self.times_layers,
-            least_seconds=0.0 if steps else outline.least_seconds,
-            target_accuracy=None if purpose == "inference" else self.target_accuracy,
+            least_seconds=0.0 if given else outline.least_seconds,
+            target_accuracy=None if outline.purpose == "inference" else self.target_accuracy,
             allocator=self.allocator,
             wait_seconds=self.wait_seconds,
             gpu_numbers=device.numbers,
-            hosts=self._hosts(changes),
+            hosts=hosts,
         )
 
     def place(self, framework: Framework, device: Device, refusal: str) -> Place | Elsewhere | Absent:
@@ -164,13 +168,7 @@ class RunSettings:
         network = infer(model)
         asked, refusal = self._changed(recipe or model.recipe, dataset, framework, changes)
         case = self._case(label, framework, (model.name, data.name), device, changes)
-        refusal = refusal or execution.refusal(framework, device.name, asked.execution)
-        refusal = refusal or unsupported(framework, network, asked) or _unchanged(framework)
-        cores = self.machine.cores * self._hosts(changes)
-        refusal = refusal or workers.refusal(case, cores, framework, asked, purpose)
-        refusal = refusal or workers.unequal(case, network, framework)
-        refusal = refusal or workers.undecided(asked, self._hosts(changes))
-        refusal = refusal or self._cannot_meet(case, framework, changes)
+        refusal = refusal or self._refusal(case, framework, network, asked, purpose=purpose, hosts=self._hosts(changes))
         part = trained_on(asked, dataset) if purpose == "training" and not refusal else dataset
         steps = 0 if refusal else steps_of(asked, part, self.scale, network, purpose)
         recipe_steps = 0 if refusal else _steps_of_all(asked, part, purpose)
@@ -197,10 +195,24 @@ class RunSettings:
         """Those of this session and of a side, which replaces them."""
         return tuple({change.name: change for change in (*self.changes, *of_side)}.values())
 
-    def _cannot_meet(self, case: Case, framework: Framework, of_side: tuple[Change, ...]) -> str:
+    def _refusal(
+        self, case: Case, framework: Framework, network: Network, recipe: Recipe, *, purpose: Purpose, hosts: int
+    ) -> str:
+        """Why a cell cannot run; empty if it can."""
+        return (
+            execution.refusal(framework, case.device, recipe.execution)
+            or unsupported(framework, network, recipe)
+            or _unchanged(framework)
+            or workers.refusal(case, self.machine.cores * hosts, framework, recipe, purpose)
+            or workers.unequal(case, network, framework)
+            or workers.undecided(recipe, hosts)
+            or self._cannot_meet(case, framework, hosts)
+        )
+
+    def _cannot_meet(self, case: Case, framework: Framework, hosts: int) -> str:
         """Why the workers of a case cannot meet here, or on the hosts that they are on; empty if they can."""
         is_elsewhere = isinstance(self.places, PlacesElsewhere)
-        if self._hosts(of_side) > 1:
+        if hosts > 1:
             return workers.not_spread(framework, is_elsewhere=is_elsewhere)
         return workers.cannot_meet(case, framework, is_elsewhere=is_elsewhere)
 
