@@ -77,11 +77,7 @@ class Repository:
 
     def commit(self, text: str) -> Commit:
         """The commit that a revision names; raises OptionError."""
-        try:
-            # What begins with a dash would be an option.
-            found = "" if text.startswith("-") else _git(self.root, "rev-parse", "--verify", f"{text}^{{commit}}")
-        except GitError:
-            found = ""
+        found = self._found(text)
         if not found:
             raise OptionError(self._unknown(text))
         return Commit(id=found, subject=_git(self.root, "show", "--no-patch", "--format=%s", found))
@@ -162,11 +158,24 @@ class Repository:
         problem = f"{self.where}: {text!r} is no revision of {self.root}"
         if deeper := self._deeper():
             return f"{problem}{deeper}"
+        # The parts of a side are joined by it, and a branch may have one.
+        first, plus, rest = text.partition("+")
+        if plus and self._found(first):
+            expected = "expected a framework of the suite, set:KEY=VALUE or env:NAME=VALUE"
+            return f"{problem}, and no side of {first!r}: {expected} after the +, got {rest!r}"
         # A branch that CI did not check out is there under the name of its remote.
         remote = next((name for name in names if name.endswith(f"/{text}")), "")
         close = remote or nearest(text, names)
         advice = f"; did you mean {close!r}?" if close else ""
         return f"{problem}{advice or '; git log --oneline --all lists what there is'}"
+
+    def _found(self, text: str) -> str:
+        """The id of the commit that a revision names; empty if there is none."""
+        try:
+            # What begins with a dash would be an option.
+            return "" if text.startswith("-") else _git(self.root, "rev-parse", "--verify", f"{text}^{{commit}}")
+        except GitError:
+            return ""
 
     def _deeper(self) -> str:
         """What to do if the clone has only the newest commits; empty if it has all."""
