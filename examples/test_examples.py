@@ -43,8 +43,8 @@ class Example:
     """Where changes are planted in an example.
 
     ``place`` is a file and a line of it that runs ``calls`` times in each step. ``worse`` is a file, a text and what
-    replaces it so that less is learned. ``step`` is the metric that a planted delay is a share of. A comparison ends with
-    the first confirmed regression, so that a slower step may be found by the other figure of a step's time.
+    replaces it so that less is learned. ``step`` is the metric that a planted delay is a share of. A comparison ends
+    with the first confirmed regression, so that a slower step may be found by the other figure of a step's time.
     """
 
     place: tuple[str, str]

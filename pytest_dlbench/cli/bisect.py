@@ -289,7 +289,7 @@ def _conclusion(search: "Search", commits: Mapping[str, str]) -> Iterator[str]:
     shown = [f"{name} ({commits[name]})" if name in commits else name for name in search.names]
     names = [shown[place] for place in suspects(search.answers)]
     yield f"the first bad {'commit' if commits else 'version'}: {' or '.join(names)}; the last good one: {shown[good]}"
-    yield "what differs between the environments of these two:"
+    yield "what differs between these two:"
     yield from (f"  {line}" for line in _differences(search, good, bad) or ["nothing"])
 
 
