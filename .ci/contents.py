@@ -94,7 +94,7 @@ SWEEPS: Mapping[str, Sweep] = {
     "libraries": Sweep(
         tests=("tests/worker/test_library_calls.py",),
         data=("tests/doubles/builders/forgets_its_library.py", "pytest_dlbench/environments/libraries.py"),
-        frameworks=("pytorch", "tensorflow", "keras-tensorflow", "keras-torch", "mxnet"),
+        frameworks=("pytorch", "tensorflow", "keras-tensorflow", "keras-torch", "mxnet", "chainer"),
     ),
     "opencl": Sweep(tests=("tests/worker/test_opencl.py",), frameworks=("tinygrad",)),
     "bounds": Sweep(tests=("tests/equivalence/test_looser_bounds.py",), data=(GOLDEN, ZOO)),

@@ -20,10 +20,16 @@ REASONS: Mapping[str, str] = {
     "caffe2": _ONE.format("MKL"),
     "tensorflow1": _ONE.format("Eigen"),
     "keras2-tensorflow": _ONE.format("Eigen"),
-    "keras2-theano": "only the builder theano links to a library that is asked for",
-    "lasagne": "only the builder theano links to a library that is asked for",
+    "keras2-theano": "its builder has no switch for it; that of theano has library=openblas",
+    "lasagne": "its builder has no switch for it; that of theano has library=openblas",
     "keras2-cntk": _ONE.format("MKL"),
     "cntk": _ONE.format("MKL"),
+}
+# Why a framework lacks a library that others would expect it to have.
+LACKING: Mapping[tuple[str, str], str] = {
+    ("chainer", "ideep"): "the package of iDeep (ideep4py) is for Python 3.6 and 3.7, Chainer's environment has 3.11",
+    ("theano", "mkl"): "its environment has no MKL, only SciPy's OpenBLAS",
+    ("theano-pymc", "mkl"): "its environment has no MKL, only SciPy's OpenBLAS",
 }
 # Of frameworks that share a builder, those of each: Keras has those of its back end.
 OF_BACKENDS: Mapping[str, frozenset[str]] = {
@@ -60,7 +66,8 @@ def refusal(framework: Framework, device: str, setting: str) -> str:
     if known is None or setting.removeprefix(PREFIX) in known:
         return ""
     others = ", ".join(f"{PREFIX}{name}" for name in sorted(known))
-    why = f"it has {others}" if others else reason(framework)
+    lacking = LACKING.get((framework.plain_name, setting.removeprefix(PREFIX)))
+    why = lacking or (f"it has {others}" if others else reason(framework))
     return f"{setting}: {framework.name} cannot: {why}"
 
 

@@ -27,6 +27,10 @@ def test_keras_has_the_libraries_of_its_back_end():
     assert "it has library=eigen, library=onednn" in refusal(FRAMEWORKS["keras-tensorflow"], "cpu", ["library=mkl"])
 
 
+def test_chainer_has_no_ideep_for_a_reason():
+    assert "for Python 3.6 and 3.7" in refusal(FRAMEWORKS["chainer"], "cpu", ["library=ideep"])
+
+
 def test_on_a_gpu_there_is_no_choice():
     assert "on a GPU" in refusal(FRAMEWORKS["pytorch"], "gpu", ["library=onednn"])
 

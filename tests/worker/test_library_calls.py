@@ -67,6 +67,7 @@ def computed(framework, library, folder):
         ("keras-tensorflow", ("eigen",)),
         ("keras-torch", ("mkl",)),
         ("mxnet", ("onednn", "openblas")),
+        ("chainer", ("openblas",)),
     ],
 )
 def test_a_framework_computes_with_the_library_that_is_asked_for(name, libraries, tmp_path):
