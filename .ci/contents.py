@@ -91,6 +91,11 @@ SWEEPS: Mapping[str, Sweep] = {
             *("keras-jax", "keras-tensorflow", "keras-torch", "paddle", "tinygrad", "mlx", "mxnet"),
         ),
     ),
+    "libraries": Sweep(
+        tests=("tests/worker/test_library_calls.py",),
+        data=("tests/doubles/builders/forgets_its_library.py", "pytest_dlbench/environments/libraries.py"),
+        frameworks=("pytorch", "tensorflow", "keras-tensorflow", "keras-torch", "mxnet", "chainer"),
+    ),
     "opencl": Sweep(tests=("tests/worker/test_opencl.py",), frameworks=("tinygrad",)),
     "bounds": Sweep(tests=("tests/equivalence/test_looser_bounds.py",), data=(GOLDEN, ZOO)),
     "equivalence": Sweep(tests=("bench/test_equivalence.py",), data=(GOLDEN, ZOO)),

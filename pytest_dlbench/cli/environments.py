@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TextIO
 
 from pytest_dlbench.cli.output import Commands, answer, command, complain
-from pytest_dlbench.environments import FRAMEWORKS, Environment
+from pytest_dlbench.environments import FRAMEWORKS, Environment, libraries
 from pytest_dlbench.environments.building import Built, EnvironmentStore
 from pytest_dlbench.environments.interpreters import parse_choices
 from pytest_dlbench.environments.specification import is_specification, specified
@@ -50,6 +50,7 @@ def declare(commands: Commands) -> None:
         ("build", _build, "Build environments, named by themselves, by a framework, or as NAME==VERSION.", BUILD),
         ("remove", _remove, "Delete environments from disk.", "dlbench env remove --stale"),
         ("path", _path, "Print the Python of an environment.", "dlbench env path tensorflow"),
+        ("libraries", _libraries, "List which libraries can compute in each framework.", "dlbench env libraries"),
         ("where", _where, "Print the folder with all environments.", "dlbench env where"),
     ):
         failed = "1 one could not be built (named; the others are), " if name == "build" else ""
@@ -109,6 +110,14 @@ def _list(asked: argparse.Namespace) -> int:
     others = {name: built for name, built in store.all().items() if name not in declared}
     described = [_as_json(*row) for row in rows]
     answer(asked, {"environments": described, "others": sorted(others)}, listings.environments(rows, others))
+    return 0
+
+
+def _libraries(asked: argparse.Namespace) -> int:
+    found = {framework.name: libraries.libraries(framework) for framework in FRAMEWORKS.values() if framework.builder}
+    rows = [(name, sorted(known or ()), libraries.reason(FRAMEWORKS[name])) for name, known in found.items()]
+    values = [{"framework": name, "libraries": known, "reason": reason} for name, known, reason in rows]
+    answer(asked, values, listings.libraries(rows))
     return 0
 
 

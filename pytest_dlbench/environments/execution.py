@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
+from pytest_dlbench.environments import libraries
 from pytest_dlbench.environments.frameworks import Framework
 from pytest_dlbench.environments.supports import supports
 
@@ -42,6 +43,8 @@ def refusal(framework: Framework, device: str, execution: Collection[str]) -> st
 
 
 def _refusal(framework: Framework, device: str, name: str) -> str:
+    if name.startswith(libraries.PREFIX):
+        return libraries.refusal(framework, device, name)
     if device == "cpu" and name in OF_GPUS:
         return f"{name}=true on a processor: {OF_GPUS[name]}"
     if device == "cpu" and name == "deterministic" and framework.plain_name in DETERMINISTIC_ON_GPUS:

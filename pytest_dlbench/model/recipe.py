@@ -22,12 +22,14 @@ LATER = {
     "patience": None,
     "monitor": "loss",
     "tested_epoch": "last",
+    "library": None,
 }
 Rule = Literal["glorot", "he"]
 Initialisation = Literal[Rule, "framework"]
 Input = Literal["memory", "pipeline"]
 Monitor = Literal["loss", "accuracy"]
 TestedEpoch = Literal["last", "best"]
+Library = Literal["eigen", "ideep", "mkl", "onednn", "openblas"]
 Purpose = Literal["training", "inference", "operator", "search"]
 
 
@@ -71,6 +73,9 @@ class Recipe:
     excludes ``autotune``; ``channels_last`` keeps images channels last in memory, where otherwise each framework's
     builder chooses; with ``cuda_graphs`` a step is launched as graphs of kernels. A framework that cannot do what is
     set does not train.
+
+    ``library`` is the one that computes convolutions and products on processors, another setting of execution; None
+    means that each framework has its own default.
     """
 
     batch_size: int
@@ -95,6 +100,7 @@ class Recipe:
     cuda_graphs: bool = False
     deterministic: bool = False
     tf32: bool = False
+    library: Library | None = None
 
     def __post_init__(self) -> None:
         require_positive((self.batch_size,), "the batch size")
@@ -129,8 +135,9 @@ class Recipe:
 
     @property
     def execution(self) -> tuple[str, ...]:
-        """The settings of execution that are on."""
-        return tuple(name for name in EXECUTION if getattr(self, name))
+        """The settings of execution that are on, and "library=onednn" if that library is asked for."""
+        library = (f"library={self.library}",) if self.library else ()
+        return tuple(name for name in EXECUTION if getattr(self, name)) + library
 
     @property
     def stored_precision(self) -> str:

@@ -11,6 +11,7 @@ from pytest_dlbench.data import Dataset
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.data.synthetic import prototypes_under_noise
 from pytest_dlbench.model import SGD, Dense, Model, Recipe, SoftmaxCrossEntropy, infer
+from pytest_dlbench.model.recipe import EXECUTION
 from pytest_dlbench.running.run_spec import NetworkSpec
 
 # A product of two square matrices of this size keeps all of a current GPU busy. A processor that takes its place would
@@ -25,7 +26,7 @@ def product(spec: NetworkSpec) -> NetworkSpec:
     """The run of the product with the precision and the settings of a case, where that runs."""
     size = SIZE_OF_PROCESSORS if spec.framework.takes_processor_as_gpu else SIZE
     plain = Recipe(batch_size=size, steps=STEPS, optimizer=SGD(1e-3), precision=spec.recipe.precision)
-    settings: dict[str, Any] = dict.fromkeys(spec.recipe.execution, True)
+    settings: dict[str, Any] = {name: getattr(spec.recipe, name) for name in (*EXECUTION, "library")}
     recipe = replace(plain, **settings)
     model = Model(
         name=f"product-{size}",

@@ -123,6 +123,14 @@ class OtherParameters(Tagged, frozen=True, kw_only=True):
     expected: Mapping[str, tuple[int, ...]] = {}
 
 
+class OtherLibrary(Tagged, frozen=True, kw_only=True):
+    """Another library computes than was requested: ``calls`` are those of a step, by library and kind of call."""
+
+    framework: str
+    requested: str
+    calls: Mapping[str, Mapping[str, int]]
+
+
 class OtherOutput(Tagged, frozen=True, kw_only=True):
     """The shape of the output for one example is not that of the model."""
 
@@ -325,6 +333,7 @@ Cause = (
     | OtherThreads
     | OtherDevice
     | OtherParameters
+    | OtherLibrary
     | OtherOutput
     | OffReference
     | NotFinite

@@ -110,7 +110,9 @@ class Run:
     ``target_accuracy`` is the requested one, if any. ``reported`` is what a program reported, None for a network.
     ``hooked`` are metrics that hooks added to the session, by name, because later readers do not have the hooks.
     ``counts`` is what a step does and what was compiled for training, by the names of the metrics, counted after the
-    measurement; None if nothing was counted, or in files older than this field. ``operator_seconds`` are per step, in a
+    measurement; None if nothing was counted, or in files older than this field. ``library_calls`` are what oneDNN and
+    MKL report of the build and a step, by library and kind of call: of the first run of a case with a ``library``, in a
+    process of its own; None if they were not asked. ``operator_seconds`` are per step, in a
     run under the framework's own profiler. ``workers`` and ``exchange`` are of runs of several data-parallel workers;
     all other figures are those of all workers together. ``host`` is the leased host; empty for the driver's own
     machine. ``search`` is what led to the network that this run trained: a search has one run per seed.
@@ -158,6 +160,7 @@ class Run:
     reported: Reported | None = None
     hooked: Mapping[str, float] = field(default_factory=dict)
     counts: Mapping[str, int] | None = None
+    library_calls: Mapping[str, Mapping[str, int]] | None = None
     operator_seconds: Mapping[str, float] = field(default_factory=dict)
     workers: tuple[WorkerShare, ...] = ()
     exchange: Exchange | None = None

@@ -52,6 +52,14 @@ def environments(
     return lines
 
 
+def libraries(rows: Iterable[tuple[str, Sequence[str], str]]) -> list[str]:
+    """One row per framework: what --dlbench-set library=NAME may ask for, or why nothing."""
+    grid = terminal.grid("framework", "libraries", "why none", right=())
+    for framework, names, reason in rows:
+        grid.add_row(framework, ", ".join(names), reason)
+    return terminal.lines(grid)
+
+
 def datasets(rows: Iterable[tuple[Dataset, str]]) -> list[str]:
     """One row per data set."""
     grid = terminal.grid("data set", "state", "labels", right=("shape", "classes", "vocabulary", "train", "test"))

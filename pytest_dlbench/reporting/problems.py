@@ -158,6 +158,16 @@ def _other_device(problem: of.OtherDevice) -> str:
     return f"{requested} was requested, but {problem.framework} computes on a {found}"
 
 
+@text.register
+def _other_library(problem: of.OtherLibrary) -> str:
+    calls = [f"{name}: {kind} ×{count}" for name, kinds in problem.calls.items() for kind, count in kinds.items()]
+    reported = ", ".join(calls) or "no calls of oneDNN or MKL"
+    return (
+        f"library={problem.requested} was requested, but {problem.framework} does not compute this network with it;"
+        f" libraries report in a step: {reported}"
+    )
+
+
 # What it built or computed is not what it should be
 
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from pytest_dlbench.environments import Framework
+from pytest_dlbench.environments import Framework, libraries
 from pytest_dlbench.environments.placing import Place
 
 WORKER_FOLDER = Path(__file__).parent.parent / "worker"
@@ -106,6 +106,7 @@ def environment(
         **hidden,
         **rounding,
         **_home(place.caches),
+        **libraries.variables(framework, execution),
         **place.variables,
         **dict(framework.more_variables),
         "GLIBC_TUNABLES": ALLOCATORS[allocator],

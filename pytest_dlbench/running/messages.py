@@ -276,6 +276,13 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LibraryCalls:
+    """The calls that libraries report of the build and a step, by library and kind of call."""
+
+    calls: dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Closed:
     """The worker is about to end."""
 
@@ -348,6 +355,7 @@ ANSWERS: dict[str, type] = {
     "profile": Profiled,
     "break_down": BrokenDown,
     "count": Counted,
+    "library_calls": LibraryCalls,
     "close": Closed,
 }
 OPERATOR_ANSWERS: dict[str, type] = {

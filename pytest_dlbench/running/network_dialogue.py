@@ -45,6 +45,7 @@ from pytest_dlbench.running.dialogue import (
 )
 from pytest_dlbench.running.failures import NotDoneError
 from pytest_dlbench.running.group import Group
+from pytest_dlbench.running.libraries import other_library
 from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec, recipe_json
 from pytest_dlbench.running.validating import Validating
@@ -97,6 +98,7 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
         self._build(spec, seed, inputs["weights"])
         if spec.purpose == "inference":
             self._infer(spec, inputs["course"]["order"])
+            self._require_library(spec, seed)
         else:
             yield from self._train(spec, inputs["course"])
             if spec.evaluations and not self._examine(spec, seed):
@@ -113,6 +115,7 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
             self.measured["operator_seconds"] = profiled.operator_seconds
             return False
         self._evaluate(spec)
+        self._require_library(spec, seed)
         # In the first run only: if the steps of one run are wrong, those of all runs are. A run that is evaluated
         # twice is compared with golden losses, a stronger check.
         if seed == spec.seed and spec.evaluations == 1:
@@ -294,6 +297,22 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
             return False
         self.measured["breakdown"] = _breakdown(found)
         return True
+
+    def _require_library(self, spec: NetworkSpec, seed: int) -> None:
+        """Have a step repeated in a process whose libraries report their calls, if the recipe asks for one of them.
+
+        In the first run only, and in no phase: no figure of the run has it.
+        """
+        if spec.recipe.library is None or seed != spec.seed:
+            return
+        if spec.case.workers > 1:
+            self._observer.absent["library"] = "a step of several workers cannot be repeated in a single process"
+            return
+        self._hooks.phase_began(progress.phase("library_calls", {}, self._steps))
+        found: messages.LibraryCalls = self._answered("library_calls")
+        self.measured["library_calls"] = found.calls
+        if problem := other_library(spec.framework.name, spec.recipe.library, found.calls):
+            raise NotDoneError(RunOutcome.FAILED, problem)
 
     def _check_updates(self, spec: NetworkSpec) -> None:
         step = median(self.measured["training"].step_seconds)

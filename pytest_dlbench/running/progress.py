@@ -20,6 +20,7 @@ PHASES: Final[Mapping[str, str]] = {
     "profile": "profile",
     "break_down": "phases of a step",
     "count": "count",
+    "library_calls": "calls of libraries",
     "close": "end",
 }
 """The name of what a worker does, by request."""

@@ -21,7 +21,7 @@ EVERY = frozenset(contents.SWEEPS)
 TESTS = EVERY - {"equivalence", "side-by-side", "zoo", "programs", "workers"}
 AGREES = "tests/worker/test_vocabulary_agrees.py"
 # Tests that train the network of test_mixed_precision.py.
-WITH_ITS_NETWORK = {"precision", "execution", "opencl"}
+WITH_ITS_NETWORK = {"precision", "execution", "libraries", "opencl"}
 ON_TORCH = {"pytorch", "pytorch-compile", "keras-torch"}
 CHAINER_S_ROW = ("| `chainer` | chainer==", "| `chainer` | no chainer==")
 

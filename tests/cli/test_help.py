@@ -60,7 +60,7 @@ def test_the_main_help_documents_every_exit_status(capsys):
     assert re.findall(r"^  (\d)    ", capsys.readouterr().out, re.MULTILINE) == ["0", "1", "2", "3"]
 
 
-ANSWERS = ("models", "models gatech-lenet", "env list", "env where", "data list", "published hkbu")
+ANSWERS = ("models", "models gatech-lenet", "env list", "env libraries", "env where", "data list", "published hkbu")
 
 
 @pytest.mark.parametrize("call", ANSWERS)

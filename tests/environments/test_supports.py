@@ -59,6 +59,15 @@ LACKS = {
     "theano": OFF | MIXED | TRANSFORMER | DETECTOR,
     "tinygrad": OFF - {"cuda_graphs", "tf32"} | DETECTOR,
 }
+# The libraries that the builders of a folder can choose.
+LIBRARIES = {
+    "chainer": {"library=openblas"},
+    "keras": {"library=eigen", "library=mkl", "library=onednn"},
+    "mxnet": {"library=onednn", "library=openblas"},
+    "pytorch": {"library=mkl", "library=onednn"},
+    "tensorflow": {"library=eigen", "library=onednn"},
+    "theano": {"library=openblas"},
+}
 # What a variant has in addition to the builder in whose folder it is.
 MORE = {"pytorch-compile": {"cuda_graphs"}, "tensorflow-xla": {"cuda_graphs"}}
 
@@ -71,7 +80,8 @@ def double(builder, folder=DOUBLES):
 def test_a_framework_has_the_whole_vocabulary_but_for_what_it_is_known_to_lack(name):
     folder = FRAMEWORKS[name].builder.split(".")[2]
     lacks = LACKS.get(folder, set()) | (set() if folder in ACCUMULATES else {"accumulation"})
-    assert supports(FRAMEWORKS[name]) == VOCABULARY - lacks | MORE.get(name, set())
+    more = MORE.get(name, set()) | LIBRARIES.get(folder, set())
+    assert supports(FRAMEWORKS[name]) == VOCABULARY - lacks | more
 
 
 def test_a_variant_may_lie_in_another_folder_than_its_builder():

@@ -109,6 +109,20 @@ SENTENCES = [
         "opencl:cpu was requested, but tinygrad computes on a gpu: H100",
     ),
     (
+        of.OtherLibrary(framework="pytorch", requested="mkl", calls={"onednn": {"convolution": 5}}),
+        (
+            "library=mkl was requested, but pytorch does not compute this network with it; libraries report in a"
+            " step: onednn: convolution ×5"
+        ),
+    ),
+    (
+        of.OtherLibrary(framework="pytorch", requested="onednn", calls={}),
+        (
+            "library=onednn was requested, but pytorch does not compute this network with it; libraries report in a"
+            " step: no calls of oneDNN or MKL"
+        ),
+    ),
+    (
         of.OtherParameters(model="mlp", built={"b": (3,), "c": (4,)}, expected={"b": (2,)}),
         "the parameters of the built network differ from those of mlp: [('b', (2,)), ('b', (3,)), ('c', (4,))]",
     ),

@@ -8,7 +8,7 @@ from time import monotonic
 
 import numpy as np
 
-from dlworker import counting, cuda_versions, distributions, libraries
+from dlworker import counting, cuda_versions, distributions, libraries, library_calls
 from dlworker.alternating import Turns
 from dlworker.augmenting import augmented
 from dlworker.breakdown import UndividedError, breakdown_of, measured
@@ -55,6 +55,7 @@ class Session:
         self.compiled = counting.Compiled(dict)
         self.operation = None
         self.probes = {}
+        self.requests = {}
 
 
 def hello(session, request):
@@ -161,6 +162,7 @@ def needs(network, recipe):
     features |= {"accumulation"} if recipe.get("accumulation", 1) > 1 else set()
     features |= {recipe["precision"]} & {"bfloat16", "float16"} | {recipe.get("input")} & {"pipeline"}
     features |= {feature for feature in EXECUTION if recipe.get(feature)}
+    features |= {"library=" + recipe["library"]} if recipe.get("library") else set()
     features |= {feature for feature in ("start", "lengths") if any(feature in layer for layer in layers)}
     return {layer["kind"] for layer in layers} | {network["loss"], recipe["optimizer"]["kind"]} | features
 
@@ -405,6 +407,11 @@ def count(session, request):
     return {"counts": counts, "absent": absent}
 
 
+def calls_of_libraries(session, request):
+    """What libraries report that they compute of a step, or of inference, in a process that repeats the requests."""
+    return {"calls": library_calls.counted(session.requests)}
+
+
 def close(session, request):
     """End the session: no request follows."""
     if isinstance(session.stepper, Pipeline):
@@ -429,6 +436,7 @@ OPERATIONS = {
     "profile": profile,
     "break_down": break_down,
     "count": count,
+    "library_calls": calls_of_libraries,
     "prepare": prepare,
     "operate": operate,
     "check_calls": check_calls,
@@ -442,6 +450,7 @@ NEEDS = {
     "profile": "train",
     "break_down": "train",
     "count": "train",
+    "library_calls": "build",
     "evaluate": "build",
     "infer": "build",
     "check_steps": "build",
@@ -457,4 +466,6 @@ NEEDS = {
 def perform(session, request):
     """The fields of the answer to one request."""
     ready = {"hello": session.builder, "build": session.trainer, "train": session.order, "prepare": session.operation}
-    return chosen(OPERATIONS, request, ready, NEEDS)(session, request)
+    answer = chosen(OPERATIONS, request, ready, NEEDS)(session, request)
+    session.requests[request["op"]] = request
+    return answer

@@ -13,6 +13,8 @@ A builder is a module with
     Turn these settings of execution on for the process ("autotune", "channels_last", "cuda_graphs", "deterministic",
     "tf32"), and the others off; after ``configure``, before the Trainer is made. Those that it can turn on are in
     ``SUPPORTS``; without this function, any that is set is refused. The recipe has them, too, as fields that are true.
+    "library=onednn" asks for a library; what must be set before the import is in the driver's
+    ``environments/libraries.py``.
 ``threads()``
     The number of CPU threads in effect, read back from the framework, or None if it does not report it.
 ``versions()``

@@ -17,7 +17,8 @@ from dlworker.frameworks.chainer.precision import MIXED
 from dlworker.graph import lengths
 from dlworker.protocol import RequestError
 
-SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
+EXECUTION = ("library=openblas",)
+SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, *MIXED, *EXECUTION, "schedule", "clip_norm", "lengths", "start", "pipeline"}
 HOST = chainer.get_device("@numpy")
 PRECISIONS = {"float32": np.float32, "float64": np.float64, **MIXED}
 
@@ -33,6 +34,12 @@ def threads():
         if hasattr(blas, name):
             return int(getattr(blas, name)())
     return None
+
+
+def set_execution(execution, device):
+    """Refuse what NumPy does not compute with; there is nothing to set."""
+    if "library=openblas" in execution and threads() is None:
+        raise RequestError("unsupported", "NumPy %s computes with another BLAS than OpenBLAS" % np.__version__)
 
 
 def versions():

@@ -5,7 +5,16 @@ from dlworker.frameworks.keras.layers import BACKEND, LAYOUT
 from dlworker.protocol import RequestError
 
 # Those that some backend has.
-EXECUTION = ("autotune", "channels_last", "cuda_graphs", "deterministic", "tf32")
+EXECUTION = (
+    "autotune",
+    "channels_last",
+    "cuda_graphs",
+    "deterministic",
+    "library=eigen",
+    "library=mkl",
+    "library=onednn",
+    "tf32",
+)
 
 if BACKEND == "tensorflow":
     from dlworker.frameworks.tensorflow.execution import EXECUTION as OF_BACKEND

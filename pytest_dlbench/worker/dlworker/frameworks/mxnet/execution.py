@@ -1,8 +1,8 @@
-"""Settings of execution in MXNet, all of cuDNN."""
+"""Settings of execution in MXNet: of cuDNN, and the library, which the driver chooses by a variable."""
 
 import os
 
-EXECUTION = ("autotune", "deterministic")
+EXECUTION = ("autotune", "deterministic", "library=onednn", "library=openblas")
 
 
 def set_execution(execution, device):

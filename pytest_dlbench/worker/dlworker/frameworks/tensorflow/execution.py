@@ -4,8 +4,9 @@ import os
 
 import tensorflow as tf
 
-# The builder's images are channels last, whatever is set.
-EXECUTION = ("autotune", "channels_last", "deterministic", "tf32")
+# The builder's images are channels last, whatever is set. Before TensorFlow is imported, the driver chooses the library
+# by a variable.
+EXECUTION = ("autotune", "channels_last", "deterministic", "library=eigen", "library=onednn", "tf32")
 
 
 def set_execution(execution, device):

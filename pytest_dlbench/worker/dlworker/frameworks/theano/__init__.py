@@ -47,7 +47,8 @@ from dlworker.frameworks.theano.losses import LOSSES  # noqa: E402
 from dlworker.frameworks.theano.optimizers import OPTIMIZERS, clipped  # noqa: E402
 from dlworker.frameworks.theano.weights import first_statistics, own_weights  # noqa: E402
 
-SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, "schedule", "clip_norm", "lengths", "start", "pipeline"}
+EXECUTION = ("library=openblas",)
+SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, *EXECUTION, "schedule", "clip_norm", "lengths", "start", "pipeline"}
 
 _elementwise_code = Elemwise.c_code
 
@@ -71,6 +72,13 @@ def threads():
         return None
     blas = ctypes.CDLL(OPENBLAS).openblas_get_num_threads()
     return max(blas, ctypes.CDLL("libgomp.so.1").omp_get_max_threads()) if theano.config.openmp else blas
+
+
+def set_execution(execution, device):
+    """Refuse what compiled code is not linked to; that was decided before Theano was imported."""
+    if "library=openblas" in execution and OPENBLAS is None:
+        reason = "Theano links to another BLAS: THEANO_FLAGS has ldflags, or SciPy's wheel has no OpenBLAS"
+        raise RequestError("unsupported", reason)
 
 
 def versions():
