@@ -79,6 +79,10 @@ SWEEPS: Mapping[str, Sweep] = {
     "operators": Sweep(
         tests=("tests/worker/test_operators_agree.py",), frameworks=("pytorch", "pytorch-1.0", "jax", "tensorflow")
     ),
+    "checkpoints": Sweep(
+        tests=("tests/worker/test_checkpoints.py",),
+        data=("docs/how-to/checkpoints.md", "pytest_dlbench/running/checkpoints.py"),
+    ),
     "execution": Sweep(
         tests=("tests/worker/test_execution.py",),
         frameworks=(

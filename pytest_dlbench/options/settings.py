@@ -58,6 +58,7 @@ def run_settings(options: Options, hosts: Hosts, progress: Progress, metrics: Me
         wait_seconds=options.wait,
         target_accuracy=options.target_accuracy,
         allocator=options.allocator,
+        checkpoints=options.checkpoint,
         metrics=metrics,
         places=_places(options, progress) if options.on == LOCAL else PlacesElsewhere(has_gpu=_leases_gpus(options)),
     )

@@ -72,6 +72,8 @@ class RunSettings:
     changes: tuple[Change, ...] = ()
     target_accuracy: float | None = None
     allocator: str = TUNED
+    checkpoints: bool = False
+    """Whether trainings are saved, and go on in a fresh process."""
     metrics: Metrics = field(default_factory=lambda: METRICS)
     """All metrics that are computed for a run: built-in ones and those of hooks."""
 
@@ -122,6 +124,7 @@ class RunSettings:
             wait_seconds=self.wait_seconds,
             gpu_numbers=device.numbers,
             hosts=self._hosts(changes),
+            is_saved=self.checkpoints and purpose == "training",
         )
 
     def place(self, framework: Framework, device: Device, refusal: str) -> Place | Elsewhere | Absent:
@@ -163,6 +166,8 @@ class RunSettings:
         cores = self.machine.cores * self._hosts(changes)
         refusal = refusal or workers.refusal(case, cores, framework, asked, purpose)
         refusal = refusal or workers.unequal(case, network, framework)
+        if self.checkpoints and self.workers > 1 and purpose == "training":
+            refusal = refusal or "--dlbench-checkpoint: several workers save no checkpoint"
         refusal = refusal or workers.undecided(asked, self._hosts(changes))
         refusal = refusal or self._cannot_meet(case, framework, changes)
         part = trained_on(asked, dataset) if purpose == "training" and not refusal else dataset

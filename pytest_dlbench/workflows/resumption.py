@@ -54,7 +54,8 @@ class Resumption:
 
 def _training(spec: RunSpec) -> dict[str, Any]:
     if isinstance(spec, NetworkSpec):
-        return {"recipe": recipe_json(spec.recipe), "evaluations": (spec.evaluations, spec.evaluate_after)}
+        saved = {"checkpoint": True} if spec.is_saved else {}
+        return {"recipe": recipe_json(spec.recipe), "evaluations": (spec.evaluations, spec.evaluate_after), **saved}
     if isinstance(spec, OperatorSpec):
         return {"operator": spec.work, "steps": spec.steps}
     assert isinstance(spec, ProgramSpec)

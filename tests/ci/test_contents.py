@@ -18,7 +18,7 @@ WORKER = "pytest_dlbench/worker/dlworker"
 DECLARED, KNOWN = (f"pytest_dlbench/environments/{name}.py" for name in ("declared", "known"))
 ALL, NONE = frozenset(NAMES), frozenset()
 EVERY = frozenset(contents.SWEEPS)
-TESTS = EVERY - {"equivalence", "side-by-side", "zoo", "programs", "workers"}
+TESTS = EVERY - {"equivalence", "side-by-side", "zoo", "programs", "workers", "checkpoints"}
 AGREES = "tests/worker/test_vocabulary_agrees.py"
 # Tests that train the network of test_mixed_precision.py.
 WITH_ITS_NETWORK = {"precision", "execution", "opencl"}
