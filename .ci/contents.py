@@ -76,6 +76,11 @@ SWEEPS: Mapping[str, Sweep] = {
             *("pytorch", "pytorch-1.0", "pytorch-compile", "tensorflow", "tensorflow-xla"),
         ),
     ),
+    "breakdown": Sweep(
+        tests=("tests/worker/test_breakdown.py",),
+        data=("tests/doubles/builders/unawaited_jax.py",),
+        frameworks=("pytorch", "jax", "chainer", "mxnet-imperative"),
+    ),
     "operators": Sweep(
         tests=("tests/worker/test_operators_agree.py",), frameworks=("pytorch", "pytorch-1.0", "jax", "tensorflow")
     ),
@@ -99,7 +104,18 @@ SWEEPS: Mapping[str, Sweep] = {
 
 # Repositories of their own, in place of frameworks: programs of users, each with its own environment.
 EXAMPLES = "examples"
-TESTED: Mapping[str, Sweep] = {**SWEEPS, EXAMPLES: Sweep(tests=("examples/test_examples.py",))}
+# The pages that a newcomer may follow after the first one, and their files; dlbench writes the workflow.
+NEWCOMER = "newcomer"
+PAGES: Mapping[str, tuple[str, ...]] = {
+    "workflow": ("pytest_dlbench/cli/starter/*",),
+    "nightly": ("docs/ci/gitlab/nightly.yml",),
+    "version-bump": ("docs/ci/gitlab/version-bump.yml",),
+}
+TESTED: Mapping[str, Sweep] = {
+    **SWEEPS,
+    EXAMPLES: Sweep(tests=("examples/test_examples.py",)),
+    NEWCOMER: Sweep(tests=()),
+}
 
 # The folder of the builder that a builder depends on, by its backend.
 STANDS_ON: Mapping[tuple[str, str], str] = {
@@ -113,18 +129,26 @@ STANDS_ON: Mapping[tuple[str, str], str] = {
 }
 
 
-def keys(names: Iterable[str]) -> dict[str, dict[str, str]]:
-    """The key of each sweep and framework, and of each example."""
-    about = {name: _about(FRAMEWORKS[name]) for name in names}
+def keys(known: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """The key of each sweep and framework, of each example, and of each page of a newcomer.
+
+    ``known`` is what ``about`` says of the frameworks.
+    """
     of_frameworks = {
         name: {
-            framework: digest([about[framework], _sweep(framework, sweep)])
-            for framework in about
-            if framework in (sweep.frameworks or about)
+            framework: digest([known[framework], _sweep(framework, sweep)])
+            for framework in known
+            if framework in (sweep.frameworks or known)
         }
         for name, sweep in SWEEPS.items()
     }
-    return {**of_frameworks, EXAMPLES: {name: _example(name) for name in examples()}}
+    others = {EXAMPLES: {name: _example(name) for name in examples()}, NEWCOMER: {name: _page(name) for name in PAGES}}
+    return {**of_frameworks, **others}
+
+
+def about(names: Iterable[str]) -> dict[str, Any]:
+    """What applies to every sweep of each framework."""
+    return {name: _about(FRAMEWORKS[name]) for name in names}
 
 
 def examples() -> list[str]:
@@ -142,6 +166,19 @@ def _example(name: str) -> str:
     files = [[file for pattern in patterns for file in below(pattern) if file.is_file()] for patterns in (own, shared)]
     each = [[content(file) for file in some] for some in files]
     return f"{digest(each[0])}-{digest([each[1], platform.python_version(), processor()])}"
+
+
+def _page(name: str) -> str:
+    """A page's key: a hash of its own files, and one of the package."""
+    own, package = (
+        digest([content(file) for pattern in patterns for file in below(pattern) if _is_source(file)])
+        for patterns in (PAGES[name], ("pytest_dlbench/**/*", "pyproject.toml"))
+    )
+    return f"{own}-{package}"
+
+
+def _is_source(path: Path) -> bool:
+    return path.is_file() and "__pycache__" not in path.parts
 
 
 def families(framework: Framework) -> set[str]:
@@ -178,12 +215,13 @@ def test_files(tests: tuple[str, ...]) -> list[Path]:
         file = todo.pop()
         if file not in found:
             found.add(file)
-            todo += _conftests(file)
+            todo += conftests(file)
             todo += _mentioned(file)
     return sorted(found)
 
 
-def _conftests(file: Path) -> list[Path]:
+def conftests(file: Path) -> list[Path]:
+    """The conftests that pytest loads for a test file."""
     return [conftest for folder in file.parents if (conftest := _conftest(folder))]
 
 
@@ -238,7 +276,6 @@ def _documented(framework: str) -> list[str]:
 
 
 def _about(framework: Framework) -> Any:
-    """What applies to every sweep of a framework."""
     files = [*worker_files(framework), *below(MODELS)]
     place = Places().ready(framework)
     # The first one is built unless another version is requested.

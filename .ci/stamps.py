@@ -2,16 +2,17 @@
 
 stamps.py plan FRAMEWORK,…           the plan, as JSON; with CI_FULL=1 it skips nothing
 stamps.py frameworks PLAN SWEEP      the frameworks that the sweep trains
-stamps.py folders PLAN               the folders of the driver's tests that are skipped
+stamps.py folders PLAN               the folders and files of tests/ that are skipped
 stamps.py list PLAN                  what is skipped, with the key and the date of the pass
 stamps.py write PLAN JUNIT_XML…      stamp what passed; nothing if anything failed
 
 A stamp is a file in the user's cache. In the sweeps of all frameworks, PyTorch and JAX also run if what the tests need
-of the driver has changed, and one framework runs in rotation: the one with the oldest stamps. Folders of the driver's
+of the driver has changed, and one framework runs in rotation: the one with the oldest stamps. Folders and files of
 tests that need only a part of the driver are skipped, too (folders.py).
 
-The examples are a sweep with names of their own. Two of those without a stamp run at a time, the others later: first
-those whose folder has changed, then those that passed longest ago.
+The examples are a sweep with names of their own, and so are the pages that a newcomer may follow after the first one.
+Two examples and one page of those without a stamp run at a time, the others later: first what has changed itself, then
+what passed longest ago.
 """
 
 import json
@@ -24,15 +25,15 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from contents import EXAMPLES, SWEEPS, TESTED, digest, keys
-from folders import driver_key, folder_keys
+from contents import EXAMPLES, NEWCOMER, SWEEPS, TESTED, about, digest, keys
+from folders import driver_key, test_keys
 
 # They show that the driver works with real frameworks: its changes are part of their keys.
 WITH_DRIVER = ("pytorch", "jax")
 # Where stamps of folders are, next to those of frameworks.
 DRIVER = "driver"
-# One on each of two processors, for one to five minutes: it depends on how many pairs they need.
-EXAMPLES_AT_A_TIME = 2
+# An example on each of two processors, for one to five minutes: it depends on how many pairs they need.
+AT_A_TIME = {EXAMPLES: 2, NEWCOMER: 1}
 Plan = dict[str, Any]
 
 
@@ -43,7 +44,8 @@ def folder() -> Path:
 
 def plan(names: list[str], *, is_full: bool) -> Plan:
     """The key of each sweep and framework, and what is skipped: the reason, the key, the date of the pass."""
-    found = {sweep: of | _with_driver(sweep, of) for sweep, of in keys(names).items()}
+    known = about(names)
+    found = {sweep: of | _with_driver(sweep, of) for sweep, of in keys(known).items()}
     stamped = {} if is_full else {sweep: _stamped(sweep, found[sweep]) for sweep in found}
     # The others' stamps stay as old as they are, and would keep a framework in turn.
     turn = _turn(names, (stamps for sweep, stamps in stamped.items() if _has_all(sweep)))
@@ -52,15 +54,16 @@ def plan(names: list[str], *, is_full: bool) -> Plan:
         for sweep, stamps in stamped.items()
     }
     if not is_full:
-        skipped[EXAMPLES] |= _put_off(found[EXAMPLES], skipped[EXAMPLES])
-    folders = folder_keys()
-    kept = {} if is_full else {name: stamp for name, key in folders.items() if (stamp := _stamp(name, DRIVER, key))}
-    return {"keys": found, "turn": turn, "skipped": skipped, "folders": {"keys": folders, "skipped": kept}}
+        for sweep in AT_A_TIME:
+            skipped[sweep] |= _put_off(sweep, found[sweep], skipped[sweep])
+    tests = test_keys(known)
+    kept = {} if is_full else {name: stamp for name, key in tests.items() if (stamp := _stamp(name, DRIVER, key))}
+    return {"keys": found, "turn": turn, "skipped": skipped, "folders": {"keys": tests, "skipped": kept}}
 
 
 def _has_all(sweep: str) -> bool:
     """Whether a sweep trains every framework; then one does in rotation, whatever passed before."""
-    return sweep != EXAMPLES and not SWEEPS[sweep].frameworks
+    return sweep not in AT_A_TIME and not SWEEPS[sweep].frameworks
 
 
 def _with_driver(sweep: str, of_frameworks: Mapping[str, str]) -> dict[str, str]:
@@ -83,19 +86,19 @@ def _stamp(sweep: str, name: str, key: str) -> dict[str, str]:
     return {"key": key, "passed": file.read_text().strip(), "reason": reason}
 
 
-def _put_off(keys: Mapping[str, str], stamped: Iterable[str]) -> dict[str, dict[str, str]]:
-    """The examples without a stamp that a later run checks, and why."""
-    reason = f"at most {EXAMPLES_AT_A_TIME} examples run at a time, and all with CI_FULL=1"
-    ordered = sorted(keys.keys() - {*stamped}, key=lambda name: (*_last_pass(name, keys[name]), name))
-    later = ordered[EXAMPLES_AT_A_TIME:]
+def _put_off(sweep: str, keys: Mapping[str, str], stamped: Iterable[str]) -> dict[str, dict[str, str]]:
+    """What has no stamp and is checked by a later run, and why."""
+    reason = f"{sweep}: at most {AT_A_TIME[sweep]} at a time, and all with CI_FULL=1"
+    ordered = sorted(keys.keys() - {*stamped}, key=lambda name: (*_last_pass(sweep, name, keys[name]), name))
+    later = ordered[AT_A_TIME[sweep] :]
     return {name: {"key": keys[name], "passed": "", "reason": f"{name} runs later: {reason}"} for name in later}
 
 
-def _last_pass(name: str, key: str) -> tuple[bool, str]:
-    """Whether an example's folder passed as it is, and when the example passed last; empty if it never did."""
+def _last_pass(sweep: str, name: str, key: str) -> tuple[bool, str]:
+    """Whether its own files passed as they are, and when it passed last; empty if it never did."""
     own = key.partition("-")[0]
-    dates = {file.name: file.read_text() for file in (folder() / name).glob(f"{EXAMPLES}-*")}
-    return any(file.startswith(f"{EXAMPLES}-{own}-") for file in dates), max(dates.values(), default="")
+    dates = {file.name: file.read_text() for file in (folder() / name).glob(f"{sweep}-*")}
+    return any(file.startswith(f"{sweep}-{own}-") for file in dates), max(dates.values(), default="")
 
 
 def _turn(names: list[str], stamped: Iterable[Mapping[str, Mapping[str, str]]]) -> str | None:
@@ -117,20 +120,25 @@ def frameworks(planned: Plan, sweep: str) -> list[str]:
 
 
 def lines(planned: Plan) -> Iterator[str]:
-    """What is skipped, one line per framework or example."""
-    for name in dict.fromkeys([*planned["keys"]["layers"], *planned["keys"][EXAMPLES]]):
+    """What is skipped, one line per framework, example or page."""
+    for name in dict.fromkeys(
+        [*planned["keys"]["layers"], *(name for one in AT_A_TIME for name in planned["keys"][one])]
+    ):
         stamps = {sweep: of[name] for sweep, of in planned["skipped"].items() if name in of and of[name]["passed"]}
         if stamps:
             each = (f"{sweep} {stamp['key']} of {stamp['passed'][:10]}" for sweep, stamp in stamps.items())
             yield f"skipped by stamps: {name}: {', '.join(each)}"
     for name, stamp in planned["folders"]["skipped"].items():
         yield f"skipped by stamps: tests/{name}: {stamp['key']} of {stamp['passed'][:10]}"
-    yield from (one["reason"] for one in planned["skipped"].get(EXAMPLES, {}).values() if not one["passed"])
+    for sweep in AT_A_TIME:
+        yield from (one["reason"] for one in planned["skipped"].get(sweep, {}).values() if not one["passed"])
     yield f"in turn: {planned['turn'] or 'none'}"
 
 
 def write(planned: Plan, reports: Iterable[str]) -> int:
     """Stamp each sweep and framework, and each folder, with a passed test. If any test failed, stamp none.
+
+    The pages of a newcomer have no tests: a run that comes so far has passed those in its plan.
 
     Returns the number of stamps.
     """
@@ -139,6 +147,7 @@ def write(planned: Plan, reports: Iterable[str]) -> int:
         return 0
     passed = [f"{case.get('classname')}.{case.get('name')}" for case in cases if case.find("skipped") is None]
     ran = {sweep: _trained(sweep, of, passed) & {*frameworks(planned, sweep)} for sweep, of in planned["keys"].items()}
+    ran[NEWCOMER] = {*frameworks(planned, NEWCOMER)}
     stamps = [_file(sweep, name, planned["keys"][sweep][name]) for sweep, names in ran.items() for name in names]
     folders = {
         name: key for name, key in planned["folders"]["keys"].items() if name not in planned["folders"]["skipped"]
@@ -164,8 +173,9 @@ def _trained(sweep: str, names: Iterable[str], tests: Iterable[str]) -> set[str]
 
 
 def _ran(name: str, tests: Iterable[str]) -> bool:
-    """Whether any of the tests is in this folder."""
-    return any(test.startswith(f"tests.{name}.") for test in tests)
+    """Whether any of the tests is in this folder or file."""
+    module = name.removesuffix(".py").replace("/", ".")
+    return any(test.startswith(f"tests.{module}.") for test in tests)
 
 
 def _write(file: Path, text: str) -> None:

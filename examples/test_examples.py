@@ -43,15 +43,17 @@ class Example:
     """Where changes are planted in an example.
 
     ``place`` is a file and a line of it that runs ``calls`` times in each step. ``worse`` is a file, a text and what
-    replaces it so that less is learned. ``decides`` is the metric that shows a slower step.
+    replaces it so that less is learned. ``step`` is the metric that a planted delay is a share of. A comparison ends with
+    the first confirmed regression, so that a slower step may be found by the other figure of a step's time.
     """
 
     place: tuple[str, str]
     worse: tuple[str, str, str]
     calls: int = 1
-    decides: str = "step_time"
+    step: str = "step_time"
 
 
+STEP_TIMES = {"step_time", "step_time_median"}
 PREPARED = ("programs/inputs.py", "    return images / 8 - 1\n")
 EXAMPLES: Mapping[str, Example] = {
     "pytorch": Example(place=PREPARED, worse=("programs/digits.py", 'run.parameters["rate"]', "1e-4")),
@@ -71,7 +73,7 @@ EXAMPLES: Mapping[str, Example] = {
         place=PREPARED,
         worse=("programs/digits.py", 'run.parameters["rate"]', "1e-4"),
         calls=32,
-        decides="step_time_median",
+        step="step_time_median",
     ),
     "inference-server": Example(place=PREPARED, worse=("programs/server.py", "epochs=15", "epochs=1")),
 }
@@ -128,7 +130,7 @@ class Repository:
 
     def slow_down(self, share: float, measured: Mapping[str, Any]) -> None:
         """Commit arithmetic that takes this share of a step more."""
-        amount = round(share * figure(measured, self.example.decides) / self.example.calls / seconds_per_addend())
+        amount = round(share * figure(measured, self.example.step) / self.example.calls / seconds_per_addend())
         self.plant(f"sum(range({amount}))")
         self.commit(f"Add up {amount} numbers in each step")
 
@@ -139,7 +141,7 @@ class Repository:
 
     def compare_quickly(self) -> tuple[int, Mapping[str, Any], str]:
         """The same, for large changes."""
-        return self.compare(*QUICK, f"--dlbench-tolerance={self.example.decides}:40%")
+        return self.compare(*QUICK, f"--dlbench-tolerance={self.example.step}:40%")
 
     def alone(self) -> Mapping[str, Any]:
         """The case of one run of the example's own test, which must pass."""
@@ -216,7 +218,7 @@ def test_its_own_test_passes_and_a_slow_commit_is_found(repository: Repository) 
     status, case, output = repository.compare_quickly()
     print(output)
     assert status == 1
-    assert repository.example.decides in regressed(case)
+    assert regressed(case) & STEP_TIMES
 
 
 @FULL
@@ -239,7 +241,7 @@ def test_five_percent_more_time_are_found(repository: Repository) -> None:
     status, case, output = repository.compare(*THOROUGH)
     print(output)
     assert status == 1
-    assert repository.example.decides in regressed(case)
+    assert regressed(case) & STEP_TIMES
 
 
 @FULL

@@ -35,7 +35,7 @@ PUBLIC: dict[str, Sequence[str]] = {
         *("Record", "Case", "Context", "Machine", "MachineSpeed", "MetricFacts", "ComputeDevice", "SkippedCell"),
         *("Program", "Reported", "Alternation"),
         *("Run", "RunOutcome", "StepWork", "WarmUp", "Training", "Evaluation", "CurvePoint", "Inference", "StepCheck"),
-        *("WorkerShare", "Exchange", "Length"),
+        *("WorkerShare", "Exchange", "Length", "Breakdown", "LayerSeconds"),
         *("Operation", "OperatorPass", "CallCheck"),
         *("Search", "SearchPoint", "Trial"),
         *("UpdateCheck", "Validation", "Checkpoint", "Revision"),

@@ -95,6 +95,7 @@ from pytest_dlbench.plugin.fixture import Result as Result
 from pytest_dlbench.records import Alternation as Alternation
 from pytest_dlbench.records import Baseline as Baseline
 from pytest_dlbench.records import BaselineSession as BaselineSession
+from pytest_dlbench.records import Breakdown as Breakdown
 from pytest_dlbench.records import Calibration as Calibration
 from pytest_dlbench.records import CallCheck as CallCheck
 from pytest_dlbench.records import Case as Case
@@ -112,6 +113,7 @@ from pytest_dlbench.records import Fault as Fault
 from pytest_dlbench.records import Golden as Golden
 from pytest_dlbench.records import GpuUsage as GpuUsage
 from pytest_dlbench.records import Inference as Inference
+from pytest_dlbench.records import LayerSeconds as LayerSeconds
 from pytest_dlbench.records import Length as Length
 from pytest_dlbench.records import Machine as Machine
 from pytest_dlbench.records import MachineSpeed as MachineSpeed

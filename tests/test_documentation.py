@@ -47,6 +47,15 @@ def reference(tmp_path_factory):
     return {path.stem: path.read_text() for path in folder.iterdir()}
 
 
+@pytest.fixture
+def alone(pytester, monkeypatch):
+    """Sessions load no plugins of others: these take half of the time of a short one."""
+    # After pytester, which removes the options of the outer session.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p dlbench")
+    return pytester
+
+
 def page(name):
     return (DOCS / name).read_text()
 
@@ -139,33 +148,33 @@ def test_the_example_of_a_data_set_makes_the_arrays_that_it_declares():
     assert set(arrays.train_labels) == set(range(dataset.classes))
 
 
-def test_the_first_example_collects_what_it_says(pytester):
+def test_the_first_example_collects_what_it_says(alone):
     (code,) = snippets("tutorials/getting-started.md")
-    pytester.makepyfile(test_training=code)
+    alone.makepyfile(test_training=code)
     axes = ("--dlbench-frameworks=pytorch", "--dlbench-models=lenet", "--dlbench-datasets=digits28")
-    result = pytester.runpytest_subprocess("--collect-only", "-q", *axes)
+    result = alone.runpytest_subprocess("--collect-only", "-q", *axes)
     result.stdout.fnmatch_lines(["test_training.py::test_training[[]pytorch-gatech-lenet-digits28-cpu[]]"])
 
 
-def test_the_commands_of_getting_started_are_understood(pytester):
+def test_the_commands_of_getting_started_are_understood(alone):
     text = (DOCS / "tutorials" / "getting-started.md").read_text()
     shell = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL)).replace("\\\n", " ")
     commands = [shlex.split(line, comments=True) for line in shell.splitlines()]
-    pytester.makepyfile(test_training=snippets("tutorials/getting-started.md")[0])
+    alone.makepyfile(test_training=snippets("tutorials/getting-started.md")[0])
     calls = [words[1:] for words in commands if words and words[0] == "pytest"]
     assert len(calls) > 2
     for arguments in calls:
-        assert pytester.runpytest_subprocess("--collect-only", "-q", *arguments).ret == 0, arguments
+        assert alone.runpytest_subprocess("--collect-only", "-q", *arguments).ret == 0, arguments
     for words in commands:
         if words and words[0] == "dlbench":
             assert main.parser().parse_args(words[1:]).run
 
 
-def test_the_conftest_and_the_test_of_write_benchmarks_are_collected(pytester):
+def test_the_conftest_and_the_test_of_write_benchmarks_are_collected(alone):
     conftest, test = snippets("how-to/write-benchmarks.md")[:2]
-    pytester.makeconftest(conftest)
-    pytester.makepyfile(test_training=test)
-    result = pytester.runpytest_subprocess("--collect-only", "-q")
+    alone.makeconftest(conftest)
+    alone.makepyfile(test_training=test)
+    result = alone.runpytest_subprocess("--collect-only", "-q")
     result.stdout.fnmatch_lines(["test_training.py::test_training[[]pytorch-tartu-mnist-cnn-digits28-cpu[]]"])
 
 
@@ -224,25 +233,25 @@ def test_every_folder_of_the_package_is_in_the_drawing_and_has_a_row():
     assert all(f"| `{folder}` |" in page for folder in folders)
 
 
-def test_the_tutorial_on_programs_gates_its_loop(pytester):
+def test_the_tutorial_on_programs_gates_its_loop(alone):
     program, test, *_ = snippets("tutorials/your-own-loop.md")
-    (pytester.path / "programs").mkdir()
-    file = pytester.path / "programs" / "softmax.py"
+    (alone.path / "programs").mkdir()
+    file = alone.path / "programs" / "softmax.py"
     file.write_text(program)
-    pytester.makepyfile(test_softmax=test)
+    alone.makepyfile(test_softmax=test)
     # Other tests may keep the machine busy.
-    arguments = ("-p", "no:randomly", "--dlbench-allow=invalid", "--dlbench-tolerance=peak_rss:50%")
-    saved = pytester.runpytest_subprocess(*arguments, "--dlbench-save", "--dlbench-reason=first baseline")
+    arguments = ("--dlbench-allow=invalid", "--dlbench-tolerance=peak_rss:50%")
+    saved = alone.runpytest_subprocess(*arguments, "--dlbench-save", "--dlbench-reason=first baseline")
     assert saved.ret == 0, saved.stdout.str()
     file.write_text(program.replace("-= 0.5 *", "-= 0.005 *"))
-    worse = pytester.runpytest_subprocess(*arguments)
+    worse = alone.runpytest_subprocess(*arguments)
     assert worse.ret == 1
     worse.stdout.fnmatch_lines(["*accuracy *regressed*", "what changed in between:", "*file programs/softmax.py*"])
 
 
-def test_the_tutorial_on_programs_compares_two_commits(pytester):
+def test_the_tutorial_on_programs_compares_two_commits(alone):
     program, test, line, pinned, *_ = snippets("tutorials/your-own-loop.md")
-    folder = create(pytester.path)
+    folder = create(alone.path)
     # A slow step is found in fewer of them, too.
     files = {"programs/softmax.py": program, "test_softmax.py": test.replace("steps=1000", "steps=400")}
     commit(folder, "Train a softmax", files)
@@ -252,21 +261,21 @@ def test_the_tutorial_on_programs_compares_two_commits(pytester):
         r"^pytest (--dlbench-ab rev:HEAD~1,rev:HEAD)$", page("tutorials/your-own-loop.md"), re.MULTILINE
     )
     # Other tests may keep the machine busy.
-    arguments = ("-p", "no:randomly", "--dlbench-allow=invalid", "--dlbench-tolerance=peak_rss:50%")
-    worse = pytester.runpytest_subprocess(*command.split(), *arguments)
+    arguments = ("--dlbench-allow=invalid", "--dlbench-tolerance=peak_rss:50%")
+    worse = alone.runpytest_subprocess(*command.split(), *arguments)
     assert worse.ret == 1, worse.stdout.str()
     worse.stdout.fnmatch_lines(["*step_time *regressed*", "*Train a softmax* → *Sort in each step*"])
-    pytester.makepyfile(test_pinned=pinned)
-    assert pytester.runpytest_subprocess("--collect-only", "-q", "test_pinned.py").ret == 0
+    alone.makepyfile(test_pinned=pinned)
+    assert alone.runpytest_subprocess("--collect-only", "-q", "test_pinned.py").ret == 0
 
 
 @pytest.mark.parametrize(("example", "figures"), [(2, set()), (4, {"last_loss"})])
-def test_what_was_a_benchmark_of_another_tool_is_measured(pytester, example, figures):
+def test_what_was_a_benchmark_of_another_tool_is_measured(alone, example, figures):
     codes = snippets("how-to/from-other-tools.md")
-    pytester.makepyfile(softmax=codes[0], test_training=codes[example])
-    result = pytester.runpytest_subprocess("--dlbench-runs=1", "--dlbench-allow=invalid", "--dlbench-json=session.json")
+    alone.makepyfile(softmax=codes[0], test_training=codes[example])
+    result = alone.runpytest_subprocess("--dlbench-runs=1", "--dlbench-allow=invalid", "--dlbench-json=session.json")
     assert result.ret == 0, result.stdout.str()
-    records = [case["record"] for case in json.loads((pytester.path / "session.json").read_text("utf-8"))["cases"]]
+    records = [case["record"] for case in json.loads((alone.path / "session.json").read_text("utf-8"))["cases"]]
     assert [one["program"]["parameters"]["batch_size"] for one in records] == [64, 256]
     for (run,) in (one["runs"] for one in records):
         assert len(run["training"]["step_seconds"]) == 500

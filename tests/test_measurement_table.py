@@ -32,6 +32,8 @@ RECORDS = (
     "GpuUsage",
     "WorkerShare",
     "Exchange",
+    "Breakdown",
+    "LayerSeconds",
     "Operation",
     "OperatorPass",
     "CallCheck",

@@ -10,7 +10,7 @@ from pytest_dlbench import judging
 from pytest_dlbench.cli.output import JOURNALS, Commands, answer, command, complain
 from pytest_dlbench.errors import FileFormatError, OptionError, unknown_name
 from pytest_dlbench.records import codec
-from pytest_dlbench.reporting import explain, figures, listings, side_by_side, terminal
+from pytest_dlbench.reporting import explain, figures, layers, listings, side_by_side, terminal
 from pytest_dlbench.storing import Damage, Entry, read_journal
 from pytest_dlbench.storing.recorded import Recorded, files_of, read
 
@@ -40,6 +40,16 @@ examples:
 
 exit status: 0 shown, 1 there is no finished case, or a file is damaged (the rest is shown), 2 usage error
 """
+LAYERS = """
+Sessions with --dlbench-layers have them: each layer of a network by itself, forward and backward, the sum of all, and
+the passes of the whole network. The medians of all runs of a case.
+
+examples:
+  dlbench runs layers                     the sessions in .dlbench in this folder
+  dlbench runs layers out.json --json     seconds, for programs
+
+exit status: 0 shown, 1 no layer was timed, or a file is damaged (the rest is shown), 2 usage error
+"""
 JOURNAL = """
 The journal of a killed session contains the runs that finished, and names the cases that were not judged.
 
@@ -68,6 +78,9 @@ def declare(commands: Commands) -> None:
         "paths", metavar="RECORDS", nargs="+", type=Path, help="Journals, files of --dlbench-json, or folders of them."
     )
     table.set_defaults(run=_table)
+    layers_of = command(actions, "layers", help_text="Show the time of each layer of a network.", more=LAYERS)
+    layers_of.add_argument("paths", metavar="RECORDS", nargs="*", type=Path, help=f"Files or folders [{JOURNALS}].")
+    layers_of.set_defaults(run=_layers)
     text = "Show the content of journals, even if damaged or truncated."
     journal = command(actions, "journal", help_text=text, more=JOURNAL)
     journal.add_argument("paths", metavar="FILE", nargs="+", type=Path)
@@ -141,6 +154,13 @@ def _table(asked: argparse.Namespace) -> int:
         side_by_side.markdown(results, judging.stored(case.record for case in found.cases)),
     )
     return complain(found.damages) if results else 1
+
+
+def _layers(asked: argparse.Namespace) -> int:
+    found = read(asked.paths or [JOURNALS])
+    timed = layers.as_json(found.cases)
+    answer(asked, timed, layers.tables(found.cases) or ["no layer was timed: run pytest with --dlbench-layers"])
+    return complain(found.damages) or int(not timed)
 
 
 def _journal(asked: argparse.Namespace) -> int:

@@ -45,6 +45,19 @@ def _cautions(runs: Sequence[Run]) -> Iterator[Caution]:
         yield PageFaults(per_step=median(faulting))
     if names := sorted({name for run in runs for name in run.survivors}):
         yield Survivors(names=tuple(names))
+    yield from _of_breakdowns(runs)
+
+
+def _of_breakdowns(runs: Sequence[Run]) -> Iterator[Caution]:
+    """Why steps have no phases, each reason once."""
+    found = [run.breakdown for run in runs if run.breakdown]
+    reasons = [reason for one in found for reason in (one.undivided, one.flaw, one.no_layers) if reason]
+    # Their numbers differ from run to run.
+    yield from {_subject(reason): reason for reason in reversed(reasons)}.values()
+
+
+def _subject(reason: Caution) -> tuple[object, ...]:
+    return type(reason), getattr(reason, "phase", ""), getattr(reason, "unit", "")
 
 
 def _neighbours(runs: Sequence[Run]) -> Neighbours | None:

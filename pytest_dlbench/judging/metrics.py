@@ -8,6 +8,7 @@ from typing import cast, get_args
 
 from pytest_dlbench.errors import OptionError
 from pytest_dlbench.judging import readings, time_to_accuracy
+from pytest_dlbench.judging.breakdowns import METRIC_OF
 from pytest_dlbench.judging.metric import Metric, View
 from pytest_dlbench.model import Purpose
 from pytest_dlbench.model.operators import Pass
@@ -69,6 +70,30 @@ def _of_pass(name: Pass, label: str) -> tuple[Metric, ...]:
             unit="share",
             value=readings.probe_share(name),
             default_views=("page",) if is_optional else ("table", "page"),
+        ),
+    )
+
+
+def _of_breakdowns() -> tuple[Metric, ...]:
+    """The phases of a step, where somebody asked for them; they are reported, and not judged."""
+    of_training = partial(Metric, kind="ratio", better="lower", purpose="training", is_optional=True)
+    return (
+        *(
+            of_training(
+                name=name,
+                label=f"phase {phase.replace('_', ' + ')}",
+                unit="s",
+                value=readings.step_phase(phase),
+                default_views=("page",),
+            )
+            for phase, name in METRIC_OF.items()
+        ),
+        of_training(
+            name="phase_sum",
+            label="phases / step",
+            unit="share",
+            value=readings.step_phase_sum,
+            default_views=("page",),
         ),
     )
 
@@ -607,6 +632,7 @@ BUILT_IN = (
         deviation=1e-3,
         purpose="training",
     ),
+    *_of_breakdowns(),
     _counted("operations", label="operations per step", unit="operations"),
     _counted("allocated_bytes", label="bytes allocated per step", unit="bytes"),
     _counted("compilations", label="compilations", unit="compilations"),

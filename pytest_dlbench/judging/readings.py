@@ -5,9 +5,11 @@ from math import exp, isnan, prod
 from statistics import fmean, median, quantiles
 from typing import Literal
 
+from pytest_dlbench.judging.breakdowns import phase_sum
 from pytest_dlbench.judging.contention import contended
 from pytest_dlbench.judging.warm_up import steady_steps, warm_up
 from pytest_dlbench.records import POWER_LIMIT, Evaluation, Run, Search, Training, Usage
+from pytest_dlbench.records.breakdowns import StepPhase
 
 LARGEST_LOSS = 700.0
 # As many as golden losses have: the path of the training is still that of its seed.
@@ -243,8 +245,9 @@ def perplexity(run: Run) -> float | None:
 
 
 def peak_rss(run: Run) -> float:
-    """The largest resident set of any phase; not of the end if it follows the counting, which may need more."""
-    phases = {name: usage for name, usage in run.usage.items() if name != "close" or run.counts is None}
+    """The largest resident set of any phase; not of the end if it follows what may need more: counting, a breakdown."""
+    needs_more = run.counts is not None or run.breakdown is not None
+    phases = {name: usage for name, usage in run.usage.items() if name != "close" or not needs_more}
     return float(max(usage.rss_peak_bytes for usage in phases.values()))
 
 
@@ -282,6 +285,21 @@ def page_faults(run: Run) -> float | None:
     """Minor page faults per step."""
     faults = run.usage["train"].minor_faults
     return None if faults is None else faults / len(trained(run).step_seconds)
+
+
+def step_phase(name: StepPhase) -> Callable[[Run], float | None]:
+    """The median seconds of a phase of a step; None if it was not measured, or the phases are not sound."""
+
+    def value(run: Run) -> float | None:
+        found = run.breakdown
+        return median(found.phase_seconds[name]) if found and not found.flaw and name in found.phase_seconds else None
+
+    return value
+
+
+def step_phase_sum(run: Run) -> float | None:
+    """All phases of a step over the step, whether it is near enough to 1 or not."""
+    return phase_sum(run.breakdown) if run.breakdown and run.breakdown.phase_seconds else None
 
 
 def exchange_share(run: Run) -> float | None:

@@ -68,6 +68,8 @@ class Options:
     plan: bool
     checkpoint: bool
     profile: bool
+    breakdown: bool
+    layers: bool
     json: Path | None
     history: str
     group_by: tuple[str, ...]

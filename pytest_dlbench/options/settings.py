@@ -59,6 +59,8 @@ def run_settings(options: Options, hosts: Hosts, progress: Progress, metrics: Me
         target_accuracy=options.target_accuracy,
         allocator=options.allocator,
         checkpoints=options.checkpoint,
+        breaks_down=options.breakdown or options.layers,
+        times_layers=options.layers,
         metrics=metrics,
         places=_places(options, progress) if options.on == LOCAL else PlacesElsewhere(has_gpu=_leases_gpus(options)),
     )

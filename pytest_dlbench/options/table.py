@@ -281,6 +281,20 @@ OPTIONS = (
         help="Run each case that regressed with --dlbench-ab once more per side, with the framework's own profiler.",
     ),
     Option(
+        name="breakdown",
+        parse=flag,
+        default="false",
+        help="After each training, divide steps into their phases (forward, backward, update and others), each waited"
+        " for: a measurement of its own, which leaves the step times as they are.",
+    ),
+    Option(
+        name="layers",
+        parse=flag,
+        default="false",
+        help="As --dlbench-breakdown, and also time every layer of the network by itself, forward and backward; dlbench"
+        " runs layers prints them.",
+    ),
+    Option(
         name="json",
         parse=optional_path,
         default="",

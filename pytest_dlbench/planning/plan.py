@@ -74,6 +74,10 @@ class RunSettings:
     allocator: str = TUNED
     checkpoints: bool = False
     """Whether trainings are saved, and go on in a fresh process."""
+    breaks_down: bool = False
+    """Whether steps are divided into their phases after training."""
+    times_layers: bool = False
+    """Whether every layer is timed, too."""
     metrics: Metrics = field(default_factory=lambda: METRICS)
     """All metrics that are computed for a run: built-in ones and those of hooks."""
 
@@ -118,6 +122,8 @@ class RunSettings:
             recipe_steps=outline.recipe_steps,
             purpose=purpose,
             evaluate_after=self._evaluations(outline, steps),
+            is_broken_down=self.breaks_down and purpose == "training",
+            has_layers_timed=self.times_layers,
             least_seconds=0.0 if steps else outline.least_seconds,
             target_accuracy=None if purpose == "inference" else self.target_accuracy,
             allocator=self.allocator,

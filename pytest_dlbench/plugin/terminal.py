@@ -267,6 +267,7 @@ class Reporter:
 
     def _lines(self) -> list[str]:
         from pytest_dlbench.reporting import (  # noqa: PLC0415 - as above
+            breakdowns,
             explain,
             ranking,
             scaling,
@@ -285,6 +286,7 @@ class Reporter:
         lines = [self._heading(), *explain.revisions(self._results), "", *tables.tables(rows, layout)]
         lines += side_by_side.tables(self._results, self._metrics) if len(options.threads) > 1 else []
         lines += scaling.tables(rows, self._metrics)
+        lines += breakdowns.tables(rows, self._metrics)
         lines += ranking.lines(rows)
         lines += searches.lines(rows)
         lines += terminal.notes(self._results, self._metrics)

@@ -4,6 +4,7 @@ Times are in seconds of the monotonic clock that worker and sampler share, sizes
 """
 
 from pytest_dlbench.records.baselines import Baseline, BaselineSession
+from pytest_dlbench.records.breakdowns import Breakdown, LayerSeconds
 from pytest_dlbench.records.calibrations import Calibration, Fault
 from pytest_dlbench.records.cases import PORTABLE, Case, Context, Machine, Revision, SkippedCell
 from pytest_dlbench.records.equivalence import Certificate, Golden
@@ -48,6 +49,7 @@ __all__ = [
     "Alternation",
     "Baseline",
     "BaselineSession",
+    "Breakdown",
     "Calibration",
     "CallCheck",
     "Case",
@@ -65,6 +67,7 @@ __all__ = [
     "Golden",
     "GpuUsage",
     "Inference",
+    "LayerSeconds",
     "Length",
     "Machine",
     "MachineSpeed",

@@ -573,6 +573,39 @@ class NotRequired(Tagged, frozen=True, kw_only=True):
     recipe_steps: int
 
 
+class Undivided(Tagged, frozen=True, kw_only=True):
+    """Why a step has no phases or no layers; ``what`` names the cause, as the framework does where it can.
+
+    "one_program": the framework compiles the whole step into one program; "one_call": it takes the whole step in one
+    call; "setting": the builder divides no step with this setting; "no_function": the builder divides none; "network":
+    a layer reads what only the whole network hands over; "no_layers": the builder times no single layers; "purpose": it
+    is no training of a network, which alone has these phases; "time": it would pass the timeout; "failed": the worker
+    said so.
+    """
+
+    cause: Literal[
+        "one_program", "one_call", "setting", "no_function", "network", "no_layers", "purpose", "time", "failed"
+    ]
+    what: str = ""
+    unit: Literal["phases", "layers"] = "phases"
+
+
+class PhasesDoNotAddUp(Tagged, frozen=True, kw_only=True):
+    """The sum of the phases of a step, over the step, is not between these two."""
+
+    ratio: float
+    least: float
+    most: float
+
+
+class PhaseNotAwaited(Tagged, frozen=True, kw_only=True):
+    """A phase of a step went on after it was waited for: copying its results took so long."""
+
+    phase: str
+    late_seconds: float
+    step_seconds: float
+
+
 Caution = (
     InvalidRuns
     | Neighbours
@@ -589,6 +622,9 @@ Caution = (
     | SidesDisagree
     | NotRequired
     | CountsChanged
+    | Undivided
+    | PhasesDoNotAddUp
+    | PhaseNotAwaited
     | ToleranceTooTight
 )
 """Why the figures of a case may mislead."""

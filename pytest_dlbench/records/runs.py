@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from pytest_dlbench.records.breakdowns import Breakdown
 from pytest_dlbench.records.cases import Case, Context
 from pytest_dlbench.records.equivalence import Certificate
 from pytest_dlbench.records.metrics import MetricFacts
@@ -115,7 +116,8 @@ class Run:
     all other figures are those of all workers together. ``host`` is the leased host; empty for the driver's own
     machine. ``search`` is what led to the network that this run trained: a search has one run per seed.
     ``length`` says how its number of steps was decided, None if it is that of the recipe, the scale or the test.
-    ``checkpoint`` is None unless one was asked for.
+    ``checkpoint`` is None unless one was asked for. ``breakdown`` has the phases of a step, measured after training;
+    None if nobody asked for them.
     """
 
     case: str
@@ -165,6 +167,7 @@ class Run:
     search: Search | None = None
     length: Length | None = None
     checkpoint: Checkpoint | None = None
+    breakdown: Breakdown | None = None
 
     @property
     def has_figures(self) -> bool:

@@ -228,6 +228,42 @@ def _sequential(caution: of.SequentialPairs, _: Metrics) -> Iterator[str]:
         yield f"the steps of both sides did not alternate: {why[caution.cause]}"
 
 
+UNDIVIDED = {
+    "one_program": "the framework compiles the whole step into one program ({what})",
+    "one_call": "the framework takes the whole step in one call ({what})",
+    "setting": "the builder does not divide steps with the setting {what}",
+    "no_function": "the builder {what} has no function breakdown(trainer)",
+    "network": "the builder cannot compute the network layer by layer, because of {what}",
+    "no_layers": "the builder {what} has no function layerwise(trainer)",
+    "purpose": "only trainings of networks have them, and this case is of the kind {what}",
+    "time": "measuring them would take about {what}, past the timeout",
+    "failed": "the worker could not measure them: {what}",
+}
+
+
+@_sentences.register
+def _undivided(caution: of.Undivided, _: Metrics) -> Iterator[str]:
+    unit = "phases of a step" if caution.unit == "phases" else "times of layers"
+    yield f"no {unit}: {UNDIVIDED[caution.cause].format(what=caution.what)}"
+
+
+@_sentences.register
+def _phases_do_not_add_up(caution: of.PhasesDoNotAddUp, _: Metrics) -> Iterator[str]:
+    yield (
+        f"the phases of a step are not shown: together they take {caution.ratio:.2f} times as long as the step, and"
+        f" {caution.least:g} to {caution.most:g} would be plausible"
+    )
+
+
+@_sentences.register
+def _phase_not_awaited(caution: of.PhaseNotAwaited, _: Metrics) -> Iterator[str]:
+    yield (
+        f"the phases of a step are not shown: the phase {caution.phase} went on for"
+        f" {1000 * caution.late_seconds:.2f} ms after it was waited for, of a step of"
+        f" {1000 * caution.step_seconds:.2f} ms; the builder does not wait for it"
+    )
+
+
 @_sentences.register
 def _counts_changed(caution: of.CountsChanged, metrics: Metrics) -> Iterator[str]:
     changes = "; ".join(figures.counted(change, metrics) for change in caution.changes)

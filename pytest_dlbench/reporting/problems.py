@@ -281,6 +281,7 @@ def _not_resumed(problem: of.NotResumed) -> str:
     )
 
 
+@text.register
 def _evaluation_varies(problem: of.EvaluationVaries) -> str:
     first, second = problem.losses
     if not problem.is_checked:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pytest_dlbench.judging import METRICS, Metrics, is_sound, shown_in
 from pytest_dlbench.judging.frameworks import of_runs
 from pytest_dlbench.planning.sweep import show
+from pytest_dlbench.records import Case
 from pytest_dlbench.reporting import figures, terminal
 from pytest_dlbench.reporting.columns import OWN
 from pytest_dlbench.reporting.tables import Row
@@ -37,11 +38,15 @@ def _grouped(rows: Sequence[Row]) -> dict[str, dict[str, list[Row]]]:
         case = row.result.case
         if not is_sound(row.result) or "throughput" not in row.result.figures or row.result.pairing:
             continue
-        threads = f"{case.threads} thread{'s' * (case.threads > 1)} each"
-        settings = (f"{name} {show(value)}" for name, value in case.settings.items())
-        title = ", ".join((f"{case.model} on {case.dataset}", case.device, threads, f"scale {case.scale}", *settings))
-        found.setdefault(f"workers: {title}", {}).setdefault(case.framework, []).append(row)
+        found.setdefault(f"workers: {workload(case)}", {}).setdefault(case.framework, []).append(row)
     return found
+
+
+def workload(case: Case) -> str:
+    """What a case trains and how, without the framework and the number of its workers."""
+    threads = f"{case.threads} thread{'s' * (case.threads > 1)} each"
+    settings = (f"{name} {show(value)}" for name, value in case.settings.items())
+    return ", ".join((f"{case.model} on {case.dataset}", case.device, threads, f"scale {case.scale}", *settings))
 
 
 def _of_framework(rows: Sequence[Row], metrics: Metrics) -> list[list[str]]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from pytest_dlbench.environments import FRAMEWORKS
+from pytest_dlbench.environments.programs import Program
 from pytest_dlbench.sampling.noise import Finding, findings
 
 
@@ -15,5 +16,11 @@ def _missing() -> Iterator[Finding]:
     for framework in FRAMEWORKS.values():
         for program in framework.programs:
             if not program.is_there:
-                topic = f"{framework.name} cannot run"
-                yield Finding(topic=topic, state="a program is missing", advice=program.lacking)
+                yield _finding(f"{framework.name} cannot run", program)
+        for program in framework.programs_of_workers:
+            if not program.is_there:
+                yield _finding(f"several workers of {framework.name} cannot run", program)
+
+
+def _finding(topic: str, program: Program) -> Finding:
+    return Finding(topic=topic, state="a program is missing", advice=program.lacking)

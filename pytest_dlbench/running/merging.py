@@ -99,6 +99,23 @@ def _alone(answers: Sequence[messages.Alone]) -> messages.Alone:
     return messages.Alone(step_seconds=tuple(map(max, steps)))
 
 
+def _broken_down(answers: Sequence[messages.BrokenDown]) -> messages.BrokenDown:
+    """The longest of all workers, which take every step together."""
+    first = answers[0]
+    if first.cause is not None:
+        return first
+    if len({(len(one.step_seconds), *one.phase_seconds) for one in answers}) > 1:
+        taken = tuple(len(one.step_seconds) for one in answers)
+        problem = WorkersDiffer(aspect="steps", workers=len(answers), steps=taken)
+        raise NotDoneError(RunOutcome.BROKEN_PROTOCOL, problem)
+    whole = zip(*(one.step_seconds for one in answers), strict=True)
+    phases = {
+        name: tuple(map(max, zip(*(one.phase_seconds[name] for one in answers), strict=True)))
+        for name in first.phase_seconds
+    }
+    return replace(first, step_seconds=tuple(map(max, whole)), phase_seconds=phases)
+
+
 RULES: Mapping[str, Callable[[Sequence[Any]], Any]] = {
     "hello": _hello,
     "build": _built,
@@ -107,4 +124,5 @@ RULES: Mapping[str, Callable[[Sequence[Any]], Any]] = {
     "check_updates": _updated,
     "fingerprint": _fingerprint,
     "steps_alone": _alone,
+    "break_down": _broken_down,
 }

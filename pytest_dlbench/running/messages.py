@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf, isfinite
-from typing import Any
+from typing import Any, Literal
 
 from pytest_dlbench.model.operators import Pass
-from pytest_dlbench.records import CallCheck, ComputeDevice, codec
+from pytest_dlbench.records import CallCheck, ComputeDevice, LayerSeconds, codec
+from pytest_dlbench.records.breakdowns import StepPhase
 
 PROTOCOL_VERSION = 1
 
@@ -253,6 +254,37 @@ class Profiled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BrokenDown:
+    """Seconds of whole steps, of the phases of others, and of copying a phase's results twice; or why there are none.
+
+    ``cause`` and ``what`` are those of ``records.reasons.Undivided``.
+    """
+
+    step_seconds: tuple[float, ...] = ()
+    phase_seconds: dict[StepPhase, tuple[float, ...]] = field(default_factory=dict)
+    copy_seconds: dict[StepPhase, tuple[tuple[float, float], ...]] = field(default_factory=dict)
+    cause: Literal["one_program", "one_call", "setting", "no_function"] | None = None
+    what: str = ""
+    layers: tuple[LayerSeconds, ...] = ()
+    layers_cause: Literal["one_program", "setting", "network", "no_layers"] | None = None
+    layers_what: str = ""
+
+    def __post_init__(self) -> None:
+        if self.cause is not None:
+            return
+        for layer in self.layers:
+            if {len(layer.forward_seconds), len(layer.backward_seconds)} != {len(self.step_seconds)}:
+                raise ValueError(f"expected {len(self.step_seconds)} times of the layer {layer.name}")
+        if not self.step_seconds or not all(seconds > 0 for seconds in self.step_seconds):
+            raise ValueError("the seconds of every step must be above 0, and there must be some")
+        if not self.phase_seconds:
+            raise ValueError("a step that is divided has phases")
+        for phase, seconds in self.phase_seconds.items():
+            if len(seconds) != len(self.step_seconds) or min(seconds) < 0:
+                raise ValueError(f"expected {len(self.step_seconds)} times of the phase {phase}, none below 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
     """What a step does and what was compiled for training, by name; ``absent`` says of others why they are unknown."""
 
@@ -337,6 +369,7 @@ ANSWERS: dict[str, type] = {
     "steps_alone": Alone,
     "infer": Inferred,
     "profile": Profiled,
+    "break_down": BrokenDown,
     "count": Counted,
     "close": Closed,
 }

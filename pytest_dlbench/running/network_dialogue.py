@@ -12,6 +12,7 @@ from pytest_dlbench.data import Prepared
 from pytest_dlbench.environments.devices import OPENCL
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import (
+    Breakdown,
     CallCheck,
     Checkpoint,
     ComputeDevice,
@@ -32,7 +33,9 @@ from pytest_dlbench.records.problems import (
     OtherParameters,
     StepsMissing,
 )
+from pytest_dlbench.records.reasons import Undivided
 from pytest_dlbench.running import checkpoints, messages, pinning, progress
+from pytest_dlbench.running.connection import WorkerError
 from pytest_dlbench.running.dialogue import (
     CHECK_SHARE,
     CHECKED_SECONDS,
@@ -57,6 +60,8 @@ LEAST_UPDATES, MOST_UPDATES, UPDATES_SECONDS = 2, 16, 0.25
 LEAST_RESUMED, MOST_RESUMED, RESUMED_SECONDS = 3, 10, 1.0
 # Steps without exchange between workers: as many as fit into these seconds. The first may compile.
 LEAST_ALONE, MOST_ALONE, ALONE_SECONDS = 5, 50, 1.0
+# Whole steps and as many in phases, as many as fit into these seconds, and steps whose results are copied.
+LEAST_ROUNDS, MOST_ROUNDS, ROUND_SECONDS, COPIED_STEPS = 3, 50, 1.0, 3
 # On GPUs an evaluation need not repeat to the bit: sums of atomic operations are in another order each time. Dropout
 # that was left on changes it by percents.
 REPEATED_ON_GPUS = 1e-4
@@ -121,6 +126,8 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
             self._check_updates(spec)
         if self._hooks.is_suspicious and seed == spec.seed:
             self._check_steps(spec, self._hooks.is_suspicious)
+        if spec.is_broken_down and spec.is_timed and not self._break_down(spec):
+            return False
         if spec.case.workers > 1:
             self._step_alone(spec)
             return True
@@ -300,6 +307,36 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
         alone: messages.Alone = self._ask("steps_alone", steps=min(count, spec.steps))
         self.measured["exchange"] = replace(self.measured["exchange"], alone_seconds=alone.step_seconds)
 
+    def _break_down(self, spec: NetworkSpec) -> bool:
+        """Divide steps that are not timed into their phases, in no phase of the run: no other figure has them.
+
+        Returns whether the worker is still there: the run has its figures, and does not fail if its steps cannot be
+        divided.
+        """
+        step = median(self.measured["training"].step_seconds)
+        # Hosts have different step times, and must take the same number of steps.
+        most = LEAST_ROUNDS if spec.hosts > 1 else MOST_ROUNDS
+        each = 3 if spec.has_layers_timed else 2
+        rounds = max(LEAST_ROUNDS, min(most, round(ROUND_SECONDS / (each * step))))
+        if monotonic() + 1.5 * each * (rounds + COPIED_STEPS) * step > self._deadline:
+            seconds = each * (rounds + COPIED_STEPS) * step
+            self.measured["breakdown"] = Breakdown(undivided=Undivided(cause="time", what=f"{seconds:.0f} s"))
+            return True
+        self._hooks.phase_began(progress.phase("break_down", {}, self._steps))
+        try:
+            found: messages.BrokenDown = self._answered(
+                "break_down", steps=spec.steps, rounds=rounds, checks=COPIED_STEPS, layers=spec.has_layers_timed
+            )
+        except NotDoneError as error:
+            self.measured["breakdown"] = Breakdown(undivided=Undivided(cause="failed", what=error.said))
+            return True
+        except WorkerError:
+            ended = "the worker ended, or did not answer in time"
+            self.measured["breakdown"] = Breakdown(undivided=Undivided(cause="failed", what=ended))
+            return False
+        self.measured["breakdown"] = _breakdown(found)
+        return True
+
     def _check_updates(self, spec: NetworkSpec) -> None:
         step = median(self.measured["training"].step_seconds)
         # Hosts have different step times, and must take the same number of steps.
@@ -340,6 +377,19 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
     def _evaluated(self, spec: NetworkSpec, data: Prepared) -> messages.Evaluated:
         evaluated: messages.Evaluated = self._ask("evaluate", **_split(spec, data))
         return evaluated
+
+
+def _breakdown(found: messages.BrokenDown) -> Breakdown:
+    if found.cause is not None:
+        return Breakdown(undivided=Undivided(cause=found.cause, what=found.what))
+    cause = found.layers_cause
+    return Breakdown(
+        step_seconds=found.step_seconds,
+        phase_seconds=found.phase_seconds,
+        copy_seconds=found.copy_seconds,
+        layers=found.layers,
+        no_layers=None if cause is None else Undivided(cause=cause, what=found.layers_what, unit="layers"),
+    )
 
 
 def is_repeated(first: messages.Evaluated, other: messages.Evaluated, device: str) -> bool:

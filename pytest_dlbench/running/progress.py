@@ -20,6 +20,7 @@ PHASES: Final[Mapping[str, str]] = {
     "operate": "calls",
     "check_calls": "check of calls",
     "profile": "profile",
+    "break_down": "phases of a step",
     "count": "count",
     "close": "end",
 }

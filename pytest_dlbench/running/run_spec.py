@@ -101,6 +101,10 @@ class NetworkSpec(RunSpec):
     recipe_steps: int | None = None
     is_profiled: bool = False
     """Whether the run ends with steps under the framework's own profiler instead of an evaluation."""
+    is_broken_down: bool = False
+    """Whether steps are divided into their phases after training."""
+    has_layers_timed: bool = False
+    """Whether, with their phases, every layer is timed, too."""
     whole: Prepared | None = None
     """The whole data set, whose test split is evaluated, if ``data`` has a validation split in place of a test split.
     """

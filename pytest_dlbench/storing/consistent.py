@@ -9,6 +9,7 @@ from math import isfinite
 
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import (
+    Breakdown,
     CaseResult,
     Checkpoint,
     Context,
@@ -84,6 +85,7 @@ def of_run(run: Run) -> Iterator[Problem]:
         yield from _of_training(run.training) if run.training else ()
         yield from _of_inference(run.inference) if run.inference else ()
         yield from _of_operation(run.operation) if run.operation else ()
+        yield from of_breakdown(run.breakdown) if run.breakdown else ()
         yield from _of_evaluation(run)
         yield from _of_validation(run.validation) if run.validation else ()
         yield from _of_checkpoint(run.checkpoint) if run.checkpoint else ()
@@ -118,6 +120,23 @@ def _of_operation(operation: Operation) -> Iterator[Problem]:
         yield "operation.probes", f"expected the seconds of {', '.join(operation.probe_flops) or 'some probes'}"
     for name, seconds in operation.probes.items():
         yield from _positive(f"operation.probes.{name}", seconds)
+
+
+def of_breakdown(breakdown: Breakdown) -> Iterator[Problem]:
+    """The problems of the phases of a step."""
+    if breakdown.undivided is None and not (breakdown.step_seconds and breakdown.phase_seconds):
+        yield "breakdown.step_seconds", "a step that was divided has no times"
+    for step in breakdown.step_seconds:
+        yield from _positive("breakdown.step_seconds", step)
+    for phase, seconds in breakdown.phase_seconds.items():
+        yield from _seconds(f"breakdown.phase_seconds.{phase}", seconds)
+        if len(seconds) != len(breakdown.step_seconds):
+            problem = f"{len(seconds)} values for {len(breakdown.step_seconds)} steps"
+            yield f"breakdown.phase_seconds.{phase}", problem
+    for layer in breakdown.layers:
+        yield from _seconds(f"breakdown.layers.{layer.name}", (*layer.forward_seconds, *layer.backward_seconds))
+        if not layer.forward_seconds or len(layer.forward_seconds) != len(layer.backward_seconds):
+            yield f"breakdown.layers.{layer.name}", "expected as many times of the forward as of the backward pass"
 
 
 def _timed(field: str, seconds: Sequence[float]) -> Iterator[Problem]:

@@ -85,6 +85,7 @@ def _concluded(session: Session, pairs: Pairs, terms: Terms, node: str) -> tuple
         *reasons.cautions_of_pairs(found, terms),
         *reasons.left_out(pairs.baseline.framework, pairs.candidate.framework),
         *reasons.of_workers(pairs.candidate),
+        *reasons.of_breakdown(session.settings, pairs.candidate),
     )
     result = replace(
         result,

@@ -47,7 +47,8 @@ def train(session: Session, spec: RunSpec, node: str, tolerance: Mapping[str, fl
         runs = make_runs(session, spec, session.settings.runs, session.settings.repeats, made=made)
         record = record_of(session, spec, _counted(session, spec, runs))
         judged = _judge(session, record, spec, node, tolerance)
-    judged = replace(judged, cautions=(*judged.cautions, *reasons.of_workers(spec)))
+    of_spec = (*reasons.of_workers(spec), *reasons.of_breakdown(session.settings, spec))
+    judged = replace(judged, cautions=(*judged.cautions, *of_spec))
     if narrow:
         judged = replace(judged, cautions=(*judged.cautions, reasons.too_tight_for_sessions(tolerance, narrow)))
     if session.policy.saves and judged.outcome in SAVED:

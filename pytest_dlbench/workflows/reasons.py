@@ -15,6 +15,7 @@ from pytest_dlbench.judging.phases import growths
 from pytest_dlbench.judging.reasons import invalid, tight
 from pytest_dlbench.judging.two_stage import Found, Terms, narrow
 from pytest_dlbench.judging.undecided import too_variable, undecided
+from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.planning.workers import unlike_one
 from pytest_dlbench.records import Baseline, Record, Run, VerdictOutcome
 from pytest_dlbench.records.reasons import (
@@ -26,7 +27,6 @@ from pytest_dlbench.records.reasons import (
     LeftOut,
     MedianRegressed,
     MoveReference,
-    OfEachWorker,
     Paired,
     PhaseChange,
     Reference,
@@ -34,9 +34,10 @@ from pytest_dlbench.records.reasons import (
     TimeToTarget,
     ToleranceTooTight,
     UndecidedSessions,
+    Undivided,
 )
 from pytest_dlbench.running.pairs import BASELINE, CANDIDATE, InvalidError
-from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
+from pytest_dlbench.running.run_spec import NetworkSpec, ProgramSpec, RunSpec
 
 
 def compared(
@@ -114,10 +115,17 @@ def left_out(*sides: Framework) -> tuple[LeftOut, ...]:
     return (LeftOut(files=files),) if is_in_none else ()
 
 
-def of_workers(spec: RunSpec) -> tuple[OfEachWorker, ...]:
+def of_workers(spec: RunSpec) -> tuple[Caution, ...]:
     """What several workers compute unlike one, if they do."""
     found = unlike_one(spec.case, spec.network, spec.framework) if isinstance(spec, NetworkSpec) else None
     return (found,) if found else ()
+
+
+def of_breakdown(settings: RunSettings, spec: RunSpec) -> tuple[Caution, ...]:
+    """Why a case has no phases of a step although they were asked for, if it is none that has them."""
+    if not settings.breaks_down or (isinstance(spec, NetworkSpec) and spec.purpose == "training"):
+        return ()
+    return (Undivided(cause="purpose", what="program" if isinstance(spec, ProgramSpec) else spec.purpose),)
 
 
 def _time_to_target(*sides: Sequence[Run]) -> TimeToTarget | None:

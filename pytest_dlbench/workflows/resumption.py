@@ -54,8 +54,11 @@ class Resumption:
 
 def _training(spec: RunSpec) -> dict[str, Any]:
     if isinstance(spec, NetworkSpec):
+        evaluations = spec.evaluations, spec.evaluate_after
+        # Runs without these are those of sessions that are older.
+        broken_down = {"broken_down": spec.has_layers_timed} if spec.is_broken_down else {}
         saved = {"checkpoint": True} if spec.is_saved else {}
-        return {"recipe": recipe_json(spec.recipe), "evaluations": (spec.evaluations, spec.evaluate_after), **saved}
+        return {"recipe": recipe_json(spec.recipe), "evaluations": evaluations, **broken_down, **saved}
     if isinstance(spec, OperatorSpec):
         return {"operator": spec.work, "steps": spec.steps}
     assert isinstance(spec, ProgramSpec)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from pytest_dlbench.judging.breakdowns import flaw
 from pytest_dlbench.judging.invalid import examined
 from pytest_dlbench.judging.metrics import METRICS, Metrics, hooked
 from pytest_dlbench.judging.sanity import MOST_OF_PEAK, constant, impossible, unawaited, unchecked, untrained
@@ -47,7 +48,7 @@ class Examiner:
             return replace(run, outcome=RunOutcome.FAILED, problem=problem)
         if not spec.is_timed:
             return replace(run, invalid=(NotTimed(),), hooked=hooked(run, self.metrics))
-        measured = self._placed(spec, run)
+        measured = self._placed(spec, _with_flaw(run))
         measured = replace(measured, hooked=hooked(measured, self.metrics))
         # The algorithms of a program may be any.
         may_save = not isinstance(spec, NetworkSpec) or has_convolutions(spec.network)
@@ -98,6 +99,14 @@ class Examiner:
         if flops := _step_flops(spec, run):
             return replace(run, speed=speed, flop_utilisation=utilisation(run.training, flops, speed))
         return replace(run, speed=speed)
+
+
+def _with_flaw(run: Run) -> Run:
+    """The run with what is wrong with the phases of its steps, which fails nothing."""
+    found = run.breakdown
+    if found is None or found.undivided:
+        return run
+    return replace(run, breakdown=replace(found, flaw=flaw(found)))
 
 
 def _unmeasured(spec: RunSpec, run: Run) -> str:

@@ -8,9 +8,9 @@ The program is the loop of docs/tutorials/your-own-loop.md, whose steps take les
 start quickly. A comparison has each tool once with commits that change nothing, and once with commits of which the
 second has 5 % more arithmetic in each step; who is first changes in turn. Each tool fails what is slower than half of
 what is planted. asv makes its rounds of both commits in turn; pytest-benchmark measures one commit after the other and
-compares by the smallest or by the median time. What a tool takes besides measuring is found in a rehearsal, so that all
-end within the same time. Each result is a line of the output as soon as it is known, with the machine's load then;
---summary makes the table in docs/explanation/error-rates.md of such lines; tools.jsonl has those of the page.
+compares by the smallest or by the median time. How long a tool takes for what it is asked is found in a rehearsal, so
+that all end within the same time. Each result is a line of the output as soon as it is known, with the machine's load
+then; --summary makes the table in docs/explanation/error-rates.md of such lines; tools.jsonl has those of the page.
 """
 
 import argparse
@@ -185,12 +185,13 @@ class Contest:
             [str(self.python), "-m", "asv", "machine", "--yes"],
             cwd=self.repository.folder,
             check=True,
-            stdout=sys.stderr,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
         )
         tools = (self.pairs, self.asv, self.pytest_benchmark)
-        self.spent: dict[Tool, float] = {tool: self.seconds_besides(tool) for tool in tools}
-        spent = ", ".join(f"{tool.__name__} {seconds:.1f} s" for tool, seconds in self.spent.items())
-        print(f"besides measuring, with {planted:.0%} planted: {spent}", file=sys.stderr)
+        self.asked: dict[Tool, float] = {tool: self.seconds_to_ask_for(tool) for tool in tools}
+        asked = ", ".join(f"{tool.__name__} {seconds:.2f} s" for tool, seconds in self.asked.items())
+        print(f"asked to measure for, with {planted:.0%} planted: {asked}", file=sys.stderr)
 
     def asv_settings(self) -> Mapping[str, object]:
         """Its configuration: one environment, into which each commit's module is copied."""
@@ -211,18 +212,25 @@ class Contest:
             **{f"{what}_dir": str(self.folder / "asv" / what) for what in ("env", "results", "html")},
         }
 
-    def seconds_besides(self, tool: Tool) -> float:
-        """How long a comparison takes besides what it is asked to measure for."""
-        asked = self.seconds if tool == self.pairs else SHORTEST_SECONDS
-        list(tool(asked))  # What it installs once is not counted.
+    def seconds_to_ask_for(self, tool: Tool) -> float:
+        """For how long a tool is asked to measure, so that a comparison takes the time.
+
+        A tool measures for some multiple of what it is asked for, and takes some seconds besides.
+        """
+        short, long = SHORTEST_SECONDS, self.seconds / (2 * ROUNDS)
+        list(tool(short))  # What it installs once is not counted.
+        if tool == self.pairs:
+            # The budget is of all that it measures. It may decide before that is spent.
+            return self.seconds - max(0.0, self.seconds_of(tool, self.seconds) - self.seconds)
+        shortest, longer = (self.seconds_of(tool, asked) for asked in (short, long))
+        multiple = (longer - shortest) / (long - short)
+        return max(short + (self.seconds - shortest) / multiple, SHORTEST_SECONDS)
+
+    def seconds_of(self, tool: Tool, asked: float) -> float:
+        """How long a comparison takes."""
         began = monotonic()
         list(tool(asked))
-        return max(0.0, monotonic() - began - asked * self.times(tool))
-
-    def times(self, tool: Tool) -> int:
-        """How often a tool measures for the time that it is given."""
-        counts: dict[Tool, int] = {self.pairs: 1, self.asv: 2 * ROUNDS, self.pytest_benchmark: 2}
-        return counts[tool]
+        return monotonic() - began
 
     def run(self, *command: str, **variables: str) -> "subprocess.CompletedProcess[str]":
         """A command in the repository, on one thread."""
@@ -270,17 +278,13 @@ class Contest:
         changes = (one["change"] for one in verdicts if one["metric"] == "step_time")
         yield Found(tool="pytest-dlbench", regressed=found, undecided=undecided, ratio=next(changes, None))
 
-    def measuring_seconds(self, tool: Tool) -> float:
-        """For how long a tool may measure each time."""
-        return max((self.seconds - self.spent[tool]) / self.times(tool), SHORTEST_SECONDS)
-
     def all(self, first: int, count: int) -> Iterator[Comparison]:
         """Each tool once, with ``count`` neighbours."""
-        tools = list(self.spent)
+        tools = list(self.asked)
         for tool in (*tools[first:], *tools[:first]):
             began, load = monotonic(), os.getloadavg()[0]
             with neighbours(count) if count else nullcontext():
-                found = list(tool(self.measuring_seconds(tool)))
+                found = list(tool(self.asked[tool]))
             seconds = monotonic() - began
             for one in found:
                 yield Comparison(

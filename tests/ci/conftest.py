@@ -48,8 +48,8 @@ class Tree:
 
     def keys(self) -> dict[str, dict[str, str]]:
         """The key of each sweep and framework: the part of a plan that takes the least time."""
-        program = "import contents, json, sys; print(json.dumps(contents.keys(sys.argv[1].split(','))))"
-        done = self._python("-c", program, ",".join(NAMES), PYTHONPATH=str(self.root / ".ci"))
+        program = "import contents, json, sys; print(json.dumps(contents.keys(contents.about(sys.argv[1:]))))"
+        done = self._python("-c", program, *NAMES, PYTHONPATH=str(self.root / ".ci"))
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 

@@ -36,11 +36,11 @@ def test_a_run_that_passes_writes_stamps_and_says_what_each_part_took():
     assert lines[-1] == f"{len(PARTS)} passed, 0 failed"
 
 
-def test_what_is_in_the_background_comes_one_after_the_other():
+def test_in_the_background_clusters_come_after_linters():
     script = STAGED.format(
         run=RUN,
         stubs="\n".join(f"{part}() {{ :; }}" for part in PARTS),
-        failing="lint() { sleep 1; touch $work/linted; }; newcomer() { [ -e $work/linted ] && echo after; }",
+        failing="lint() { sleep 1; touch $work/linted; }; cluster() { [ -e $work/linted ] && echo after; }",
     )
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -28,6 +28,8 @@ def test_programs_that_frameworks_lack_are_listed_with_what_brings_them(capsys, 
     place = lines.index("! tinygrad cannot run: a program is missing")
     assert "clang, which compiles its kernels, is not on PATH (Debian and Ubuntu: apt install clang" in lines[place + 1]
     assert "! theano cannot run: a program is missing" in lines
+    place = lines.index("! several workers of chainer cannot run: a program is missing")
+    assert "mpiexec, which starts the processes of MPI, is not on PATH" in lines[place + 1]
 
 
 FRAMEWORKS = """

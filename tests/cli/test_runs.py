@@ -9,6 +9,7 @@ from pytest_dlbench.records import CaseOutcome, RunOutcome, codec
 from pytest_dlbench.records.reasons import Unavailable
 from pytest_dlbench.storing import Entry, Journal
 from tests.doubles import records, sessions
+from tests.doubles.judged import divided
 
 CASE = "training-pytorch-mnist-cnn-digits28-cpu-quick"
 
@@ -123,3 +124,20 @@ def test_a_journal_is_printed_as_json_with_all_entries(journal, capsys):
         "result",
         "run",
     ]
+
+
+def test_layers_of_a_case_are_shown_and_printed_as_json(tmp_path, capsys):
+    case, journal = divided(), Journal(tmp_path)
+    for run in case.runs:
+        journal.append(Entry(run=run, context=case.context))
+    journal.append(Entry(result=case.result))
+    assert main(["runs", "layers", str(journal.path)]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "layers: pytorch-divided-digits28-cpu"
+    assert main(["runs", "layers", str(journal.path), "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert [layer["name"] for layer in found["layers"]] == ["conv1", "fc1", "loss"]
+
+
+def test_sessions_without_times_of_layers_say_how_to_get_them(journals, capsys):
+    assert main(["runs", "layers"]) == 1
+    assert capsys.readouterr().out == "no layer was timed: run pytest with --dlbench-layers\n"

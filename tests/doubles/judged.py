@@ -6,9 +6,11 @@ from typing import Any
 
 from pytest_dlbench.judging import summarise
 from pytest_dlbench.records import (
+    Breakdown,
     CaseOutcome,
     CurvePoint,
     GpuUsage,
+    LayerSeconds,
     MachineSpeed,
     Pairing,
     RunOutcome,
@@ -94,6 +96,23 @@ def searched(framework: str = "pytorch", *, gain: float = 0.1) -> Judged:
     """Two searches, each with three trials, of which the second one failed."""
     found = judged(framework, "planted", runs=2, name=f"search-random-30s-{framework}-planted-digits-cpu")
     runs = tuple(replace(run, search=records.search(8.0 + run.index, gain)) for run in found.runs)
+    return replace(found, runs=runs, result=replace(found.result, figures=summarise(runs)))
+
+
+def divided(framework: str = "pytorch") -> Judged:
+    """A case whose steps were divided into their phases after training."""
+    found = judged(framework, "divided", name=f"training-{framework}-divided-digits28-cpu")
+    phases = {"forward": (0.003, 0.003), "backward": (0.006, 0.006), "update": (0.001, 0.001)}
+    layers = (("conv1", "conv2d", 0.002, 0.005), ("fc1", "dense", 0.0005, 0.001), ("loss", "loss", 0.0005, 0.001))
+    breakdown = Breakdown(
+        step_seconds=(0.01, 0.01),
+        phase_seconds=phases,
+        layers=tuple(
+            LayerSeconds(name=name, kind=kind, forward_seconds=(forward,) * 2, backward_seconds=(backward,) * 2)
+            for name, kind, forward, backward in layers
+        ),
+    )
+    runs = tuple(replace(run, breakdown=breakdown) for run in found.runs)
     return replace(found, runs=runs, result=replace(found.result, figures=summarise(runs)))
 
 

@@ -30,6 +30,7 @@ from pytest_dlbench.reporting import problems
 from pytest_dlbench.running.run_spec import NetworkSpec
 from pytest_dlbench.running.training import train_once
 from pytest_dlbench.sampling.machine import this_machine
+from tests.worker.places import own_core
 
 BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
 RECIPE = Recipe(batch_size=32, epochs=1, optimizer=SGD(0.02, momentum=0.9, weight_decay=1e-3))
@@ -73,6 +74,8 @@ def spec(tmp_path_factory):
             "seed": 1,
             "timeout_seconds": 120.0,
             "evaluations": 2,
+            "is_timed": False,
+            "cores": own_core(),
         }
         return NetworkSpec(**{**usual, **changes})
 

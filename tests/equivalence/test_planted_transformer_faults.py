@@ -32,6 +32,7 @@ from pytest_dlbench.records import Case, RunOutcome
 from pytest_dlbench.reporting import problems
 from pytest_dlbench.running.run_spec import NetworkSpec
 from pytest_dlbench.running.training import train_once
+from tests.worker.places import own_core
 
 BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
 RECIPE = Recipe(batch_size=32, epochs=1, optimizer=AdamW(3e-3, weight_decay=0.5))
@@ -99,6 +100,9 @@ def losses(tmp_path_factory):
             steps=10,
             seed=1,
             timeout_seconds=120.0,
+            evaluations=0,
+            is_timed=False,
+            cores=own_core(),
         )
 
     def losses(model: Model, framework: Framework = FAULTY, *, fault: str = "none", recipe: Recipe = RECIPE):

@@ -29,6 +29,8 @@ OF_SOME_MACHINES = {
 OF_WORKERS = {"exchange_share", "exchanged"}
 # Of what is counted after the measurement, where a framework or the kernel counts it.
 COUNTED = {"operations", "allocated_bytes", "compilations", "recompilations", "graph_breaks", "instructions"}
+# Of steps that were divided: tests/judging/test_breakdowns.py
+OF_BREAKDOWNS = {name for name in METRICS if name.startswith("phase_")}
 # Of text.
 OF_TOKENS = {"token_throughput"}
 # Of images with boxes.
@@ -164,6 +166,7 @@ def test_every_metric_is_listed_under_its_name(name):
         - OF_SOME_MACHINES
         - OF_TOKENS
         - OF_WORKERS
+        - OF_BREAKDOWNS
         - OF_DETECTORS
         - OF_SOME_ANSWERS
         - OF_VALIDATION
@@ -358,6 +361,7 @@ def test_reading_all_gives_each_metric_one_value_a_run():
         *OF_SOME_MACHINES,
         *OF_TOKENS,
         *OF_WORKERS,
+        *OF_BREAKDOWNS,
         *OF_DETECTORS,
         *OF_SOME_ANSWERS,
         *OF_VALIDATION,

@@ -37,6 +37,14 @@ def test_checkpoints_are_saved_only_where_that_was_asked_for_and_by_suggested_co
     assert read(tmp_path, checkpoint="true").again == ("--dlbench-checkpoint",)
 
 
+def test_steps_are_divided_only_where_that_was_asked_for(tmp_path):
+    assert not run_settings(tmp_path).breaks_down
+    assert run_settings(tmp_path, breakdown="true").breaks_down
+    assert not run_settings(tmp_path, breakdown="true").times_layers
+    layered = run_settings(tmp_path, layers="true")
+    assert (layered.breaks_down, layered.times_layers) == (True, True)
+
+
 def test_the_policy_is_what_decides(tmp_path):
     found = settings.gate_policy(read(tmp_path, false_alarms="2%", max_runs="8", ab="a,b", budget="2m", shadow="true"))
     assert (found.false_alarms, found.max_pairs, found.budget_seconds) == (0.02, 8, 120.0)

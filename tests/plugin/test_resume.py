@@ -17,7 +17,7 @@ from pytest_dlbench.cli.main import main
 from pytest_dlbench.storing import Damage, Entry, read_journal
 
 # Each takes the start of a session: two seconds.
-KILLS = 20 if os.environ.get("CI_FULL") == "1" else 8
+KILLS = 20 if os.environ.get("CI_FULL") == "1" else 5
 # A process that kills itself after a number of entries in journals, as a crash of the machine at that point would.
 DIES = """
 import os, signal

@@ -22,7 +22,7 @@ CASE = "search-{}-{}s-numpy-planted-digits-cpu-smoke"
 
 @pytest.fixture
 def search(suite):
-    def write(*options, engine="random", budget=6, layers=(0,), rates=(1e-7, 0.3), least=0.8, **more):
+    def write(*options, engine="random", budget=3, layers=(0,), rates=(1e-7, 0.3), least=0.8, **more):
         test = TEST.format(engine=engine, budget=budget, layers=layers, rates=rates, least=least)
         suite.write(builder=more.pop("builder", "numpy_softmax"), test=test, **more)
         return suite.run("--dlbench-runs=2", *options)
@@ -46,7 +46,7 @@ def entries_of(suite):
 def test_the_winner_of_a_planted_space_is_found_and_reported(search, suite):
     result = search("--dlbench-json=all.json", "--dlbench-html=all.html")
     assert result.ret == 0, result.stdout.str()
-    name = CASE.format("random", 6).removesuffix("-smoke")
+    name = CASE.format("random", 3).removesuffix("-smoke")
     result.stdout.fnmatch_lines(
         [
             "case *test accuracy*best validation*trials*failed trials*search CPU*",
@@ -64,7 +64,7 @@ def test_the_winner_of_a_planted_space_is_found_and_reported(search, suite):
 
 
 def test_every_trial_is_a_run_in_the_journal_within_the_budget_and_none_sees_the_test_part(search, suite):
-    search(budget=3)
+    search()
     runs = {entry.run.case: entry for entry in entries_of(suite) if entry.run}
     trials = [trial for one in searches_of(suite) for trial in one.trials]
     assert len({trial.case for trial in trials}) == len(trials)
@@ -84,15 +84,14 @@ def test_every_trial_is_a_run_in_the_journal_within_the_budget_and_none_sees_the
 
 
 def test_a_configuration_that_fails_does_not_end_the_search(search, suite):
-    result = search(layers=(0, 1), budget=3)
+    result = search("--dlbench-runs=1", layers=(0, 1))
     assert result.ret == 0, result.stdout.str()
-    trials = [trial for one in searches_of(suite) for trial in one.trials]
-    failed = [trial for trial in trials if trial.outcome == "failed"]
+    failed = [trial for one in searches_of(suite) for trial in one.trials if trial.outcome == "failed"]
     assert failed
     assert {trial.settings["layers"] for trial in failed} == {1}
     assert "has no relu" in failed[0].message or "has no tanh" in failed[0].message
     counted = case_of(suite).result.figures
-    assert counted["failed_trials"] * 2 == len(failed)
+    assert counted["failed_trials"] == len(failed)
 
 
 def test_a_search_whose_trials_all_diverge_ends_and_fails(search, suite):
@@ -113,7 +112,7 @@ def test_a_budget_that_is_too_small_for_any_trial_says_so(search, suite):
 def test_optuna_searches_the_same_space(search, suite):
     result = search("--dlbench-runs=1", engine="tpe")
     assert result.ret == 0, result.stdout.str()
-    assert all(len(one.trials) > 5 for one in searches_of(suite))
+    assert all(len(one.trials) > 3 for one in searches_of(suite))
 
 
 def test_without_optuna_it_is_unsupported_and_says_what_to_install(search, monkeypatch):

@@ -46,12 +46,30 @@ TIGHT = of.TightTolerance(metric="step_time", asked=0.001, smallest=0.0165)
             of.CountsChanged(changes=(BREAKS, of.CountChange(metric="own", baseline=1200, candidate=1))),
             "changed, in all runs: 2 graph breaks, before 0; 1 own, before 1,200; this fails no test",
         ),
+        (
+            of.Undivided(cause="one_program", what="theano.function"),
+            "no phases of a step: the framework compiles the whole step into one program (theano.function)",
+        ),
+        (
+            of.PhasesDoNotAddUp(ratio=1.25, least=0.9, most=1.2),
+            "together they take 1.25 times as long as the step, and 0.9 to 1.2 would be plausible",
+        ),
+        (
+            of.PhaseNotAwaited(phase="forward", late_seconds=0.004, step_seconds=0.01),
+            "the phase forward went on for 4.00 ms after it was waited for, of a step of 10.00 ms",
+        ),
         (of.MedianRegressed(), "the median step regressed and the 10 % quantile did not: some steps are delayed"),
     ],
 )
 def test_a_caution_has_its_figures(caution, words):
     (sentence,) = cautions.sentences([caution])
     assert words in sentence
+
+
+@pytest.mark.parametrize("cause", get_args(of.Undivided.__annotations__["cause"]))
+def test_every_cause_of_an_undivided_step_has_a_sentence(cause):
+    (sentence,) = cautions.sentences([of.Undivided(cause=cause, what="the name of it")])
+    assert "the name of it" in sentence
 
 
 TROUBLES = [

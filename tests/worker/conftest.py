@@ -7,6 +7,8 @@ import pytest
 from pytest_dlbench.environments import FRAMEWORKS
 from tests.worker.theano_compiler import ON_THEANO
 
+FOLDERS = {Path(__file__).parent, Path(__file__).parents[1] / "equivalence"}
+
 
 # With --dist worksteal each process of pytest-xdist begins with a contiguous part. Theano compiles under a lock of its
 # folder, so that two processes are no faster than one: these tests come first, and one process has them all. The tests
@@ -18,8 +20,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _framework(item: pytest.Item) -> str:
-    """The framework among the parameters of a test in this folder; empty if there is none."""
+    """The framework among the parameters of a test in FOLDERS; empty if there is none."""
     callspec = getattr(item, "callspec", None)
-    if callspec is None or Path(__file__).parent not in item.path.parents:
+    if callspec is None or not FOLDERS & {*item.path.parents}:
         return ""
     return next((name for name in callspec.params.values() if isinstance(name, str) and name in FRAMEWORKS), "")

@@ -8,6 +8,7 @@ import pytest
 
 from pytest_dlbench.environments import FRAMEWORKS
 from pytest_dlbench.environments.placing import Absent, Place, Places
+from pytest_dlbench.running import pinning
 
 
 def place_of(framework: str, sweep: str = "") -> Place:
@@ -24,6 +25,13 @@ def place_of(framework: str, sweep: str = "") -> Place:
             pytest.fail(f"DLBENCH_REQUIRE_FRAMEWORKS asks for it: {place.reason}")
         pytest.skip(place.reason)
     return place
+
+
+def own_core() -> frozenset[int]:
+    """A core for the workers of this process of pytest-xdist: by default all runs with one thread have the same one."""
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    ranked = pinning.ranked()
+    return frozenset({ranked[number % len(ranked)]}) if ranked else frozenset()
 
 
 def _skipped(sweep: str) -> dict[str, dict[str, str]]:

@@ -13,7 +13,7 @@ from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import FRAMEWORKS
 from pytest_dlbench.environments.supports import supports
 from pytest_dlbench.model import infer
-from pytest_dlbench.running.messages import Built, Counted, Failed, Hello, Profiled
+from pytest_dlbench.running.messages import BrokenDown, Built, Counted, Failed, Hello, Profiled
 from tests.worker.places import place_of
 from tests.worker.sessions import Session, session
 from tests.worker.test_builders_agree import CLASSES, OWN, PADDINGS, PRECISE, TRAINED, WITH_DROPOUT
@@ -46,6 +46,7 @@ class Seen:
     losses_again: Losses
     profiled: Profiled | Failed
     profiled_within_seconds: float
+    broken_down: BrokenDown
     counted: Counted
     counted_again: Counted
 
@@ -71,6 +72,7 @@ def seen(name, data, tmp_path_factory) -> Seen:
         began = monotonic()
         profiled = asked.ask("profile", steps=PROFILED_STEPS)
         within = monotonic() - began
+        broken_down = asked.ask("break_down", steps=20, rounds=1, checks=1)
         double = asked.build(infer(WITH_DROPOUT), PRECISE)
         asked.hello(threads=threads, device="gpu")
         gpu = asked.build(infer(WITH_DROPOUT), SINGLE)
@@ -79,7 +81,7 @@ def seen(name, data, tmp_path_factory) -> Seen:
         again = _losses(asked, data)
         counted_again = asked.ask("count")
     trained = {"losses": losses, "losses_again": again, "profiled": profiled, "profiled_within_seconds": within}
-    counts = {"counted": counted, "counted_again": counted_again}
+    counts = {"counted": counted, "counted_again": counted_again, "broken_down": broken_down}
     return Seen(hello=hello, double=double, gpu=gpu, **trained, **counts)
 
 
@@ -105,6 +107,7 @@ def test_every_framework_has_a_row_in_each_table():
     assert list(rows("How each builder works")) == TRAINED
     assert list(rows("Profilers by framework", "profilers.md")) == TRAINED
     assert list(rows("Counts by framework", "profilers.md")) == TRAINED
+    assert list(rows("Phases of a step by framework", "profilers.md")) == TRAINED
 
 
 def test_frameworks_that_are_gone_are_listed():
@@ -189,3 +192,14 @@ def test_a_step_does_something_and_compiles_nothing_it_had_compiled(name, seen):
     counts = exact(seen.counted)
     assert all(counts[count] > 0 for count in ("operations", "allocated_bytes") if count in counts)
     assert counts.get("recompilations", 0) == counts.get("graph_breaks", 0) == 0
+
+
+def test_steps_have_the_phases_that_are_documented_or_the_reason_why_they_have_none(name, seen):
+    row, found = rows("Phases of a step by framework", "profilers.md")[name], seen.broken_down
+    assert isinstance(found, BrokenDown), found.message
+    if row["phases"] == "none":
+        assert found.cause is not None
+        assert found.what in row["how"]
+        return
+    assert sorted(found.phase_seconds) == sorted(row["phases"].split(", "))
+    assert found.copy_seconds.keys() == found.phase_seconds.keys()

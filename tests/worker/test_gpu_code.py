@@ -9,6 +9,7 @@ WORKER = WORKER_FOLDER / "dlworker"
 # The builders of the others refuse GPUs.
 FOLDERS = ("pytorch", "jax", "tensorflow", "keras", "paddle", "tinygrad", "mlx", "mxnet", "chainer")
 FILES = sorted(file for name in FOLDERS for file in (WORKER / "frameworks" / name).glob("*.py"))
+SYNC = "synchronize"
 # What waits in a step for a reason: framework/file, function, call.
 ALLOWED = {
     ("paddle/layers.py", "_keeps_biased_variance", "item"): "asked once, before any step",
@@ -19,6 +20,11 @@ ALLOWED = {
     ("mxnet/__init__.py", "step", "asscalar"): "after waitall, which has waited",
     ("mxnet/blocks.py", "move", "waitall"): "the engine does not know what writes the statistics",
     ("mxnet/parallel.py", "leave", "waitall"): "after all steps, before the store's servers end",
+    ("mxnet/breakdown.py", "phases", "waitall"): "as in a whole step, before the statistics move",
+    **{
+        (f"{name}/breakdown.py", "wait", call): "a phase ends when it is computed; these steps are not the timed ones"
+        for name, call in (("chainer", SYNC), ("mxnet", "waitall"), ("paddle", SYNC), ("tinygrad", SYNC))
+    },
 }
 
 

@@ -32,7 +32,9 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
                 rows.append((number, phase, order, median(known)))
     if not rows:
         return Nothing(name=NAME, title=TITLE, because="no run finished")
-    return Chart(name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=tuple(rows), picture=_picture(), limit="case")
+    return Chart(
+        name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=tuple(rows), picture=picture(PHASES), limit="case"
+    )
 
 
 def _seconds(run: Run) -> Iterator[tuple[str, float]]:
@@ -50,12 +52,13 @@ def _seconds(run: Run) -> Iterator[tuple[str, float]]:
         yield "evaluation", seconds
 
 
-def _picture() -> Mapping[str, Any]:
+def picture(names: Sequence[str]) -> Mapping[str, Any]:
+    """A bar for each case, of the seconds of these phases one after the other."""
     base = alt.Chart(look.ROWS)
     bars = base.mark_bar(height={"band": 0.7}).encode(
         y=look.label("case"),
         x=alt.X("seconds:Q", title="seconds"),
-        color=alt.Color("phase:N", title=None, sort=list(PHASES), scale=alt.Scale(domain=list(PHASES))),
+        color=alt.Color("phase:N", title=None, sort=list(names), scale=alt.Scale(domain=list(names))),
         order="order:Q",
         tooltip=look.hint(("case:N", "case"), ("phase:N", "phase"), ("seconds:Q", "seconds")),
     )

@@ -16,7 +16,7 @@ def versions(distributions):
 
     "cuda-driver" is the newest CUDA that the driver has.
     """
-    paths = _mapped()
+    paths = mapped()
     found = {}
     for name, pattern in _PACKAGES.items():
         packaged = [version for package, version in sorted(distributions.items()) if pattern.match(package)]
@@ -27,7 +27,7 @@ def versions(distributions):
     return dict(found, **{"cuda-driver": driver}) if driver else found
 
 
-def _mapped():
+def mapped():
     """The files that are mapped into this process."""
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
         return sorted({line.split(None, 5)[5].strip() for line in file if "/" in line})

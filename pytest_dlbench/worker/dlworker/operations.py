@@ -8,12 +8,14 @@ from time import monotonic
 
 import numpy as np
 
-from dlworker import checkpoints, counting, cuda_versions, distributions
+from dlworker import checkpoints, counting, cuda_versions, distributions, libraries
 from dlworker.alternating import Turns
 from dlworker.augmenting import augmented
+from dlworker.breakdown import UndividedError, breakdown_of, measured
 from dlworker.checking import repeated
 from dlworker.detection import Judge, prepared
 from dlworker.evaluation import Answers
+from dlworker.layerwise import LayerTimes, layers_of
 from dlworker.meeting import factors_in, parallel_of
 from dlworker.operators import check_calls, operate, prepare
 from dlworker.pipeline import Pipeline
@@ -82,7 +84,8 @@ def hello(session, request):
     versions.update(session.builder.versions())
     return {
         "seconds": seconds,
-        "versions": versions,
+        # The builder's come first: those of the libraries are of no distribution, even where one has their name.
+        "versions": dict(libraries.versions(cuda_versions.mapped()), **versions),
         "executable": sys.executable,
         "threads": threads,
         "distributions": {name: version for name, (version, _) in found.items()},
@@ -410,6 +413,26 @@ def profile(session, request):
     return {"operator_seconds": {name: float(seconds) / steps for name, seconds in found.items()}}
 
 
+def break_down(session, request):
+    """Alternating whole steps and steps in phases (``breakdown.measured``), or why the step cannot be divided."""
+    try:
+        divided = breakdown_of(session.builder, session.trainer)
+    except UndividedError as error:
+        return {"cause": error.cause, "what": error.what}
+    layers, reason = _layers(session) if request.get("layers") else (None, {})
+    steps, rounds, checks = (required(request, name) for name in ("steps", "rounds", "checks"))
+    found = measured(session.stepper, divided, min(steps, len(session.order)), rounds, checks, layers)
+    return dict(found, layers=layers.answer() if layers else [], **reason)
+
+
+def _layers(session):
+    """What times single layers, or None and the fields of the answer that say why nothing does."""
+    try:
+        return LayerTimes(layers_of(session.builder, session.trainer)), {}
+    except UndividedError as error:
+        return None, {"layers_cause": error.cause, "layers_what": error.what}
+
+
 def count(session, request):
     """Repeat the first step a few times: {name: number} of what it does, and {name: why it is unknown}.
 
@@ -444,6 +467,7 @@ OPERATIONS = {
     "fingerprint": fingerprint,
     "steps_alone": steps_alone,
     "profile": profile,
+    "break_down": break_down,
     "count": count,
     "prepare": prepare,
     "operate": operate,
@@ -456,6 +480,7 @@ NEEDS = {
     "train_on": "train",
     "step": "train",
     "profile": "train",
+    "break_down": "train",
     "count": "train",
     "evaluate": "build",
     "infer": "build",

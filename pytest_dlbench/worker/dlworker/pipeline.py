@@ -34,6 +34,11 @@ class Pipeline:
 
     def step(self, number):
         """The loss of a step, as the trainer returns it."""
+        self.fetch(number)
+        return self.trainer.step(number)
+
+    def fetch(self, number):
+        """Wait for the batch of a step, and pass it to the framework."""
         began = monotonic()
         if number != self._due:
             self._start(number)
@@ -43,7 +48,6 @@ class Pipeline:
         self.trainer.feed(*batch)
         self._due = number + 1
         self.waits.append(monotonic() - began)
-        return self.trainer.step(number)
 
     def stop(self):
         """End the thread, which may be waiting for space in the queue."""

@@ -10,7 +10,7 @@ from pytest_dlbench.reporting.charts import CHARTS, Chart, Nothing
 from pytest_dlbench.reporting.charts.chart import joined
 from pytest_dlbench.reporting.page.pictures import VEGA_LITE, specification
 from tests.doubles import records
-from tests.doubles.judged import inferred, judged, measured, searched, session, unfinished, workloads
+from tests.doubles.judged import divided, inferred, judged, measured, searched, session, unfinished, workloads
 
 every = pytest.mark.parametrize("draw", CHARTS, ids=lambda draw: draw.__module__.rpartition(".")[2])
 
@@ -30,6 +30,7 @@ def full():
         unfinished(),
         inferred(),
         searched(),
+        divided(),
         session(1),
         session(2),
         *workloads(8),

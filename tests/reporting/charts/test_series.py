@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 from pytest_dlbench.reporting.charts import (
     Nothing,
     accuracy,
+    breakdown,
     environments,
     gpus,
     latencies,
+    layers,
     machines,
     memory,
     phases,
@@ -21,7 +23,7 @@ from pytest_dlbench.reporting.charts import (
 from pytest_dlbench.reporting.charts.chart import joined
 from pytest_dlbench.reporting.charts.thinning import EXACT, thinned
 from tests.doubles import records
-from tests.doubles.judged import inferred, judged, measured
+from tests.doubles.judged import divided, inferred, judged, measured
 
 series = st.lists(st.floats(0.001, 10), max_size=400)
 
@@ -119,6 +121,22 @@ def test_inference_has_its_batches_and_the_first_one_separately():
     first, *_ = rows(latencies.chart, inferred(batch=0.1))
     assert (first["run"], first["first"], first["batch_size"]) == (1, 500.0, 8)
     assert first["median"] == pytest.approx(105)
+
+
+def test_phases_of_a_step_are_those_of_its_breakdown_and_not_of_the_run():
+    found = rows(breakdown.chart, divided(), judged())
+    assert {row["phase"]: row["seconds"] for row in found} == {"forward": 0.003, "backward": 0.006, "update": 0.001}
+    assert isinstance(breakdown.chart(measured(judged())), Nothing)
+
+
+def test_layers_have_both_passes_and_their_share():
+    found = rows(layers.chart, divided(), judged())
+    assert [(row["layer"], row["kind"], row["forward"], row["backward"]) for row in found] == [
+        ("conv1", "conv2d", 2.0, 5.0),
+        ("fc1", "dense", 0.5, 1.0),
+        ("loss", "loss", 0.5, 1.0),
+    ]
+    assert [row["share"] for row in found] == pytest.approx([70.0, 15.0, 15.0])
 
 
 def test_phases_of_inference_are_its_batches():

@@ -97,6 +97,16 @@ A builder is a module with
     {name: number} of what ``run()`` does, which is one step: "operations", "allocated_bytes". In place of a number, the
     reason why it is unknown. It may cost time and memory, because nothing is measured any more. In a folder it is in
     the module ``count``.
+``breakdown(trainer)``, optional
+    The phases of a step as an object of a class that derives from ``breakdown.Phases``: it takes steps that train as
+    ``step`` does, and stops between their phases. These are "input" (selecting the batch), "forward", "backward" and
+    "update", or what a framework computes at once: "forward_backward". Several workers also have "exchange", or
+    "backward_exchange" if it happens during the backward pass. A builder that cannot stop there raises
+    ``breakdown.UndividedError`` with the reason. In a folder it is in the module ``breakdown``, which is not imported
+    until it is asked for.
+``layerwise(trainer)``, optional
+    The layers of a network one by one, as an object of a class that derives from ``layerwise.Layers``; raises
+    ``breakdown.UndividedError``, too. In a folder it is in the module ``layerwise``.
 ``compiled(trainer)``, optional
     {name: number} of what was compiled in this process so far: "compilations", "recompilations", "graph_breaks". It is
     read at the beginning and the end of training and of evaluations, from what the framework counts anyway. In a folder

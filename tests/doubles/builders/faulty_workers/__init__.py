@@ -1,4 +1,4 @@
-"""The builder that OF in the environment names, whose workers have the fault that FAULT names."""
+"""The builder that OF in the environment names, whose workers have the fault that a file names (parallel.py)."""
 
 import os
 from importlib import import_module

@@ -3,7 +3,7 @@
 import chainermn
 
 
-def install(parallel, group):
+def install(parallel, group, plant):
     """Workers of this process use it."""
     make = chainermn.create_multi_node_optimizer
 
@@ -17,4 +17,4 @@ def install(parallel, group):
         object.__setattr__(optimizer, "update", forgotten)
         return optimizer
 
-    chainermn.create_multi_node_optimizer = made
+    plant(chainermn, "create_multi_node_optimizer", made)

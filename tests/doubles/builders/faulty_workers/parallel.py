@@ -1,4 +1,4 @@
-"""What can be wrong with the exchange of a framework's workers."""
+"""What can be wrong with the exchange of a framework's workers: what the file ``fault`` says as a network is built."""
 
 import os
 import signal
@@ -10,28 +10,45 @@ from dlworker.meeting import parallel_of
 parallel = parallel_of(import_module(os.environ["OF"]))
 join, leave = parallel.join, parallel.leave
 
-FAULT = os.environ["FAULT"]
 FAULTY_STEP = 5
+# (object, attribute, what it was) of what is planted in the framework.
+PLANTED = []
+
+
+def plant(owner, name, faulty):
+    """Replace an attribute until the next network is built."""
+    PLANTED.append((owner, name, getattr(owner, name)))
+    setattr(owner, name, faulty)
+
+
+def mend():
+    """Undo what was planted."""
+    while PLANTED:
+        setattr(*PLANTED.pop())
 
 
 class Trainer(parallel.Trainer):
     def __init__(self, network, recipe, weights, device, seed, group):
-        if FAULT in ("summed", "broadcast"):
+        mend()
+        with open(os.path.join(group["folder"], "fault"), encoding="utf-8") as planted:
+            self.fault = planted.read()
+        if self.fault in ("summed", "broadcast"):
             framework = os.environ["OF"].rpartition(".")[2]
-            import_module("faulty_workers.%s_%s" % (FAULT, framework)).install(parallel, group)
+            import_module("faulty_workers.%s_%s" % (self.fault, framework)).install(parallel, group, plant)
         parallel.Trainer.__init__(self, network, recipe, weights, device, seed, group)
         self.group, self.exchanged = group, True
 
     def load(self, inputs, labels, order, rates=None):
-        if FAULT == "one part":
-            order = np.load(os.path.join(self.group["folder"], "order1.npy"))
+        if self.fault == "one part":
+            # The file of the first worker is next to this one's.
+            order = np.load(os.path.join(os.path.dirname(order.filename), "order1.npy"))
         parallel.Trainer.load(self, inputs, labels, order, rates)
 
     def step(self, number):
-        if FAULT == "unsynchronised" and number == FAULTY_STEP and self.exchanged:
+        if self.fault == "unsynchronised" and number == FAULTY_STEP and self.exchanged:
             # Every worker keeps its own gradients in one step, which may be taken by this method.
             self.exchanged = False
             return self.step_alone(number)
-        if FAULT == "dies" and number == FAULTY_STEP and self.group["rank"] == 1:
+        if self.fault == "dies" and number == FAULTY_STEP and self.group["rank"] == 1:
             os.kill(os.getpid(), signal.SIGKILL)
         return parallel.Trainer.step(self, number)

@@ -1,7 +1,7 @@
 """A communicator that adds gradients up without dividing the sum."""
 
 
-def install(parallel, group):
+def install(parallel, group, plant):
     """Workers of this process use it."""
     communicator = parallel.COMMUNICATORS[0]
     mean = communicator.multi_node_mean_grad
@@ -11,4 +11,4 @@ def install(parallel, group):
         for parameter in model.params():
             parameter.grad *= group["workers"]
 
-    communicator.multi_node_mean_grad = summed
+    plant(communicator, "multi_node_mean_grad", summed)

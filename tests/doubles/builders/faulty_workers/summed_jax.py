@@ -4,7 +4,7 @@ import jax
 from dlworker.frameworks import jax as builder
 
 
-def install(parallel, group):
+def install(parallel, group, plant):
     """Steps of this process use it."""
     workers, mean_loss = group["workers"], builder.mean_loss
 
@@ -12,4 +12,4 @@ def install(parallel, group):
         loss = mean_loss(network, logits, labels)
         return workers * loss - (workers - 1) * jax.lax.stop_gradient(loss)
 
-    builder.mean_loss = summed
+    plant(builder, "mean_loss", summed)

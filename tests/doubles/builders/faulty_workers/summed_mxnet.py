@@ -1,7 +1,7 @@
 """A store whose sums are not divided by the number of workers."""
 
 
-def install(parallel, group):
+def install(parallel, group, plant):
     """Workers of this process use it."""
     usual = parallel.Trainer._set_up
 
@@ -9,4 +9,4 @@ def install(parallel, group):
         usual(self, recipe)
         self.workers = 1
 
-    parallel.Trainer._set_up = set_up
+    plant(parallel.Trainer, "_set_up", set_up)

@@ -4,9 +4,9 @@ from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 
 
-def install(parallel, group):
+def install(parallel, group, plant):
     """Workers of this process use it."""
-    parallel.DistributedDataParallel = Summing
+    plant(parallel, "DistributedDataParallel", Summing)
 
 
 class Summing(DistributedDataParallel):

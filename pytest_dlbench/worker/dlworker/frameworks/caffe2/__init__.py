@@ -60,12 +60,18 @@ def build(model, network, seeds, training, batch_size):
 
 
 def _training_net(network, recipe, seeds):
-    """The net of one step: gather a batch of the resident examples by index, forward, backward, update."""
+    """The net of one step: gather a batch of the resident examples by index, forward, backward, update.
+
+    ``begins`` of the model are the numbers of the operators with which these four begin.
+    """
     model = model_helper.ModelHelper(name="training")
     model.net.Gather(["images", "index"], "data")
     model.net.Gather(["labels", "index"], "label")
+    model.begins = [0, len(model.net.Proto().op)]
     build(model, network, seeds, True, recipe["batch_size"])
+    model.begins.append(len(model.net.Proto().op))
     model.AddGradientOperators(["loss"])
+    model.begins.append(len(model.net.Proto().op))
     settings = recipe["optimizer"]
     if recipe.get("clip_norm"):
         clip(model, recipe["clip_norm"])
@@ -152,10 +158,14 @@ class Trainer:
             return np.array(labels, dtype=np.float32).reshape(len(labels), -1)
         return np.array(labels, dtype=np.int32)
 
-    def step(self, number):
+    def feed_step(self, number):
+        """Feed what differs from step to step."""
         workspace.FeedBlob("index", self.order[number])
         if has_fed_rate(self.recipe):
             self._feed_rate(number)
+
+    def step(self, number):
+        self.feed_step(number)
         workspace.RunNet(self.model.net)
         return workspace.FetchBlob("loss")
 

@@ -144,16 +144,32 @@ class Trainer:
         return self.device.send(np.array(inputs, dtype=np.int32 if "vocabulary" in self.network else self.dtype))
 
     def step(self, number):
+        loss = self.loss_of(*self.batch(number))
+        self.backward(loss)
+        self.set_rate(number)
+        self.optimizer.update()
+        return loss.array
+
+    def batch(self, number):
+        """The inputs and labels of a step, and the lengths of its sequences."""
         index = self.order[number]
         of_each = {name: of_all[index] for name, of_all in self.lengths.items()}
-        loss = self.loss(self._logits(self.inputs[index], of_each), self.labels[index])
+        return self.inputs[index], self.labels[index], of_each
+
+    def loss_of(self, inputs, labels, of_each):
+        """The loss of a batch."""
+        return self.loss(self._logits(inputs, of_each), labels)
+
+    def backward(self, loss):
+        """Compute the gradients."""
         self.model.cleargrads()
         # None without loss scaling. Chainer passes it only to a loss function that the optimiser calls itself.
         loss.backward(loss_scale=self.optimizer._loss_scale)
+
+    def set_rate(self, number):
+        """Set the learning rate of a step, if it changes."""
         if self.rates is not None:
             set_rate(self.optimizer, float(self.rates[number]))
-        self.optimizer.update()
-        return loss.array
 
     def _logits(self, inputs, of_each):
         return F.cast(self.model(inputs, of_each), np.promote_types(self.dtype, np.float32))

@@ -65,7 +65,7 @@ class Trainer:
 
     def __init__(self, network, recipe, weights, device, seed):
         jax.config.update("jax_enable_x64", recipe["precision"] == "float64")
-        mixed = MIXED.get(recipe["precision"])
+        mixed = self.mixed = MIXED.get(recipe["precision"])
         self.dtype = np.dtype("float32" if mixed else recipe["precision"])
         compute = partial(apply, dtype=mixed) if mixed else apply
         self.network, self.layers = network, network["layers"]
@@ -81,7 +81,9 @@ class Trainer:
         transforms = optimizer(recipe)
         self.rate = recipe["optimizer"]["learning_rate"]
         self.slots = jax.device_put(transforms.init(self.weights), self.device)
-        self._step = _compiled_step(network, transforms, compute, recipe.get("accumulation", 1))
+        self.loss_of, self.changed = partial(_loss_of, network, compute), partial(_changed, transforms)
+        self.accumulation = recipe.get("accumulation", 1)
+        self._step = _compiled_step(self.loss_of, self.changed, self.accumulation)
         self._apply = jax.jit(partial(_outputs, compute, network["layers"]))
 
     def parameters(self):
@@ -152,28 +154,34 @@ def _find(device):
         raise RequestError("unsupported", "JAX found no %s: %s" % (device, error))
 
 
-def _compiled_step(network, transforms, apply, accumulation):
-    layers = network["layers"]
+def _loss_of(network, apply, weights, states, batch, key):
+    """The loss of a batch, and the states after it."""
+    inputs, answers = batch
+    truth = answers if network["loss"] == "detection" else None
+    logits, new_states = apply(network["layers"], weights, states, inputs, key, True, truth=truth)
+    return mean_loss(network, logits, answers), new_states
 
+
+def _changed(transforms, gradients, slots, weights, rate):
+    """The weights and the optimiser's state after an update."""
+    updates, slots = transforms.update(gradients, slots, weights)
+    updates = jax.tree.map(lambda update: -rate * update, updates)
+    return optax.apply_updates(weights, updates), slots
+
+
+def _compiled_step(loss_of, changed, accumulation):
     def step(weights, states, slots, examples, course, key, number):
         (inputs, labels), (order, rates) = examples, course
 
         def gradients_of(states, index, own_key):
-            answers = labels[index]
-            truth = answers if network["loss"] == "detection" else None
-
-            def loss_of(weights):
-                logits, new_states = apply(layers, weights, states, inputs[index], own_key, True, truth=truth)
-                return mean_loss(network, logits, answers), new_states
-
-            return jax.value_and_grad(loss_of, has_aux=True)(weights)
+            batch = inputs[index], labels[index]
+            return jax.value_and_grad(loss_of, has_aux=True)(weights, states, batch, own_key)
 
         (loss, new_states), gradients = _of_batch(
             gradients_of, states, order[number], jax.random.fold_in(key, number), accumulation
         )
-        updates, slots = transforms.update(gradients, slots, weights)
-        updates = jax.tree.map(lambda update: -rates[number] * update, updates)
-        return optax.apply_updates(weights, updates), new_states, slots, loss
+        weights, slots = changed(gradients, slots, weights, rates[number])
+        return weights, new_states, slots, loss
 
     # The old weights, states and slots are not read again: XLA may overwrite them with the new ones.
     return jax.jit(step, donate_argnums=(0, 1, 2))

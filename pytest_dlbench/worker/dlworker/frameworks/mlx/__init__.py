@@ -133,8 +133,8 @@ class Trainer:
         compiled = partial(mx.compile, inputs=self.state, outputs=self.state)
         if self.scale:
             # In between, the loss scale decides whether to update.
-            gradients = partial(scaled_gradients, self.model, self._loss)
-            self._step = partial(scaled_step, compiled(gradients), compiled(self._apply), self.scale)
+            gradients = partial(scaled_gradients, self.model, self.loss_of)
+            self._step = partial(scaled_step, compiled(gradients), compiled(self.change), self.scale)
         else:
             self._step = compiled(self._update)
         mx.eval(self.order, self.state)
@@ -153,16 +153,18 @@ class Trainer:
         return inputs
 
     def _update(self, inputs, labels):
-        loss, gradients = nn.value_and_grad(self.model, self._loss)(inputs, labels)
-        self._apply(gradients)
+        loss, gradients = nn.value_and_grad(self.model, self.loss_of)(inputs, labels)
+        self.change(gradients)
         return loss
 
-    def _apply(self, gradients):
+    def change(self, gradients):
+        """Update the parameters by these gradients."""
         if self.clip_norm:
             gradients = clip(gradients, self.clip_norm)
         self.optimizer.update(self.model, gradients)
 
-    def _loss(self, inputs, labels):
+    def loss_of(self, inputs, labels):
+        """The loss of a batch."""
         found, counts = LOSSES[self.network["loss"]](self.network, self.forward(inputs), labels)
         return found.mean() if counts.ndim == 0 else (found * counts).sum() / counts.sum()
 

@@ -58,6 +58,7 @@ class Trainer:
     """The network, its optimiser and the examples, in one context."""
 
     hybrid = True
+    exchanges = False  # Only several workers do.
 
     def computes_on(self):
         # MXNet reports no names of GPUs.
@@ -130,21 +131,35 @@ class Trainer:
         return self._array(inputs, "int32" if "vocabulary" in self.network else self.dtype)
 
     def step(self, number):
-        index = self.order[number]
-        x, y = self.inputs.take(index), self.labels.take(index)
-        with autograd.record():
-            losses = self.loss(self.net(x), y)
-            loss = losses.mean() if self._counts(y) is None else losses.sum() / self._counts(y).sum()
+        loss = self.loss_of(*self.batch(number))
         loss.backward()
-        if self.rates is not None:
-            self.trainer.set_learning_rate(float(self.rates[number]))
-        self._update()
+        self.set_rate(number)
+        if self.exchanges:
+            self.send_gradients()
+        self.apply()
         # The loss is ready before the update: waiting for it alone would end a step in the middle of its work.
         nd.waitall()
         self.statistics.move()
         return loss.asscalar()
 
-    def _update(self):
+    def batch(self, number):
+        """The inputs and labels of a step."""
+        index = self.order[number]
+        return self.inputs.take(index), self.labels.take(index)
+
+    def loss_of(self, x, y):
+        """The loss of a batch, recorded for the backward pass."""
+        with autograd.record():
+            losses = self.loss(self.net(x), y)
+            return losses.mean() if self._counts(y) is None else losses.sum() / self._counts(y).sum()
+
+    def set_rate(self, number):
+        """Set the learning rate of a step, if it changes."""
+        if self.rates is not None:
+            self.trainer.set_learning_rate(float(self.rates[number]))
+
+    def apply(self):
+        """Update the parameters by their gradients."""
         if self.clip_norm:
             clip([parameter.grad() for parameter in self.trained], self.clip_norm)
         self.trainer.step(1)  # The loss is already a mean.

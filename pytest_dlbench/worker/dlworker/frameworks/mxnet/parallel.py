@@ -6,6 +6,7 @@ Each worker starts a server, on its own processors; the first one also starts th
 import os
 import subprocess
 import sys
+from itertools import count
 
 import mxnet as mx
 
@@ -27,6 +28,8 @@ END_SECONDS = 20
 
 # Made by join().
 STORES, PROCESSES = [], []
+# Of arrays in the store. Each network has its own: servers take a second array of a key for a gradient.
+KEYS = count()
 
 
 def join(group):
@@ -83,19 +86,20 @@ class Trainer(Weighed, builder.Trainer):
             STORES[0].set_optimizer(optimizer(recipe))
             # Otherwise the first update could come before the optimiser.
             STORES[0]._barrier()
-        for key, parameter in enumerate(self.trained):
+        self.keys = [next(KEYS) for _ in self.trained]
+        for key, parameter in zip(self.keys, self.trained):
             STORES[0].init(key, parameter.data())
 
-    def _update(self):
-        if not self.exchanges:
-            super()._update()
-            return
-        for key, parameter in enumerate(self.trained):
+    def send_gradients(self):
+        """Exchange them with the other workers; with exchange=server, for updated parameters."""
+        for key, parameter in zip(self.keys, self.trained):
             gradient = parameter.grad()
             gradient /= self.workers
             self._sum(key, gradient, parameter.data() if self.exchange == "server" else gradient)
-        if self.exchange != "server":
-            super()._update()
+
+    def apply(self):
+        if not self.exchanges or self.exchange != "server":
+            super().apply()
 
     def _counts(self, labels):
         counts = super()._counts(labels)

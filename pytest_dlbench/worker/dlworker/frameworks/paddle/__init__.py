@@ -82,7 +82,8 @@ class Trainer:
         if weights is not None:
             self._set(weights)
         self.loss, self.accumulation = LOSSES[network["loss"]](network), recipe.get("accumulation", 1)
-        self.optimizer = optimizer([parameter for _, parameter, _ in self._natives()], recipe)
+        self.trained = [parameter for _, parameter, _ in self._natives()]
+        self.optimizer = optimizer(self.trained, recipe)
 
     def computes_on(self):
         _, parameter, _ = next(self._natives())
@@ -135,11 +136,34 @@ class Trainer:
         return paddle.to_tensor(np.array(inputs, dtype=np.int64 if "vocabulary" in self.network else self.precision))
 
     def step(self, number):
+        losses = [self.backward(self.loss_of(*self.batch(index))) for index in self.parts(number)]
+        self.change(number)
+        return sum(losses) if self.accumulation > 1 else losses[0]
+
+    def parts(self, number):
+        """The examples of a step, for each part of the batch."""
         index = self.order[number]
-        if self.accumulation > 1:
-            loss = sum(self._backward(part) for part in paddle.split(index, self.accumulation))
-        else:
-            loss = self._backward(index)
+        return paddle.split(index, self.accumulation) if self.accumulation > 1 else [index]
+
+    def batch(self, index):
+        """The inputs and labels of these examples."""
+        # Not inputs[index], which takes Paddle forty times as long.
+        return paddle.gather(self.inputs, index), paddle.gather(self.labels, index)
+
+    def loss_of(self, inputs, labels):
+        """What these examples add to the loss of the batch."""
+        # What a detector trains its second stage on depends on the labels.
+        truth = (labels,) if self.network["loss"] == "detection" else ()
+        loss = self.loss(self.forward(inputs, *truth), labels)
+        return loss / self.accumulation if self.accumulation > 1 else loss
+
+    def backward(self, loss):
+        """Add the gradients of some examples; returns their loss, which needs no more gradients."""
+        (self.scaler.scale(loss) if self.scaler else loss).backward()
+        return loss.detach()
+
+    def change(self, number):
+        """Update the parameters by their gradients, and forget these."""
         if self.rates is not None:
             self.optimizer.set_lr(float(self.rates[number]))
         if self.scaler:
@@ -149,19 +173,6 @@ class Trainer:
         else:
             self.optimizer.step()
         self.optimizer.clear_grad()
-        return loss
-
-    def _backward(self, index):
-        """Add the gradients of some examples; returns their part of the batch's loss."""
-        # Not inputs[index], which takes Paddle forty times as long.
-        inputs, labels = paddle.gather(self.inputs, index), paddle.gather(self.labels, index)
-        # What a detector trains its second stage on depends on the labels.
-        truth = (labels,) if self.network["loss"] == "detection" else ()
-        loss = self.loss(self.forward(inputs, *truth), labels)
-        if self.accumulation > 1:
-            loss = loss / self.accumulation
-        (self.scaler.scale(loss) if self.scaler else loss).backward()
-        return loss.detach()
 
     def outputs(self, inputs, batch_size):
         self.forward.eval()

@@ -164,12 +164,35 @@ class Trainer:
 
     def step(self, number):
         self.optimizer.zero_grad()
-        index, on_host = self.order[number], self.rows[number]
-        if self.accumulation > 1:
-            parts = zip(*(rows.chunk(self.accumulation) for rows in (index, on_host)))
-            loss = sum(self._backward(*part) for part in parts)
-        else:
-            loss = self._backward(index, on_host)
+        losses = [self.backward(self.loss_of(*self.batch(*rows))) for rows in self.parts(number)]
+        self.change(number)
+        return sum(losses) if self.accumulation > 1 else losses[0]
+
+    def parts(self, number):
+        """The rows of a step's examples, on the device and on the host, for each part of the batch."""
+        rows = self.order[number], self.rows[number]
+        return zip(*(of_all.chunk(self.accumulation) for of_all in rows)) if self.accumulation > 1 else [rows]
+
+    def batch(self, index, on_host):
+        """The inputs and labels of these rows, and what else the model is called with."""
+        inputs, labels = self._formatted(self.inputs[index]), self.labels[index]
+        # What a detector trains its second stage on depends on the labels.
+        more = {"truth": labels} if self.network["loss"] == "detection" else _of_rows(self.lengths, on_host)
+        return inputs, labels, more
+
+    def loss_of(self, inputs, labels, more):
+        """What these examples add to the loss of the batch."""
+        with self.mixed():
+            loss = self.loss(self.forward(inputs, **more), labels)
+        return loss / self.accumulation if self.accumulation > 1 else loss
+
+    def backward(self, loss):
+        """Add the gradients of some examples; returns their loss, which needs no more gradients."""
+        (self.scaler.scale(loss) if self.scaler else loss).backward()
+        return loss.detach()
+
+    def change(self, number):
+        """Update the parameters by their gradients."""
         if self.scaler:
             self.scaler.unscale_(self.optimizer)
         if self.clip_norm:
@@ -183,19 +206,6 @@ class Trainer:
             self.scaler.update()
         else:
             self.optimizer.step()
-        return loss
-
-    def _backward(self, index, on_host):
-        """Add the gradients of some examples; returns their part of the batch's loss."""
-        with self.mixed():
-            inputs, labels = self._formatted(self.inputs[index]), self.labels[index]
-            # What a detector trains its second stage on depends on the labels.
-            more = {"truth": labels} if self.network["loss"] == "detection" else _of_rows(self.lengths, on_host)
-            loss = self.loss(self.forward(inputs, **more), labels)
-        if self.accumulation > 1:
-            loss = loss / self.accumulation
-        (self.scaler.scale(loss) if self.scaler else loss).backward()
-        return loss.detach()
 
     def outputs(self, inputs, batch_size):
         self.model.eval()

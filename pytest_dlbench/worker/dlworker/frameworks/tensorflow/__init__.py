@@ -208,14 +208,14 @@ class Trainer:
         index, rate = (tf.gather(part, number) for part in course)
         parts = tf.split(index, self.accumulation) if self.accumulation > 1 else [index]
         found = [
-            self._gradients(tf.gather(inputs, part), tf.gather(labels, part), number * len(parts) + place)
+            self.gradients(tf.gather(inputs, part), tf.gather(labels, part), number * len(parts) + place)
             for place, part in enumerate(parts)
         ]
         loss, gradients = found[0] if len(parts) == 1 else _mean(found)
-        self._change(self._exchanged(gradients), rate)
+        self.change(self._exchanged(gradients), rate)
         return loss
 
-    def _gradients(self, x, y, number):
+    def gradients(self, x, y, number):
         """The loss of a batch, and the gradients of it."""
         with tf.GradientTape() as tape:
             truth = y if self.network["loss"] == "detection" else None
@@ -232,7 +232,8 @@ class Trainer:
         """The loss that several workers have of their parts of a batch; one worker has the whole batch."""
         return loss
 
-    def _change(self, gradients, rate):
+    def change(self, gradients, rate):
+        """Update the variables by these gradients."""
         if self.clip_norm:
             gradients, _ = tf.clip_by_global_norm(gradients, self.clip_norm)
         self.optimizer.apply(gradients, rate)

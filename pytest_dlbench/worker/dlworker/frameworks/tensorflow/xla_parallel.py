@@ -13,6 +13,6 @@ class Trainer(parallel.Trainer, xla.Trainer):
 
     def __init__(self, network, recipe, weights, device, seed, group):
         super().__init__(network, recipe, weights, device, seed, group)
-        parts = (self._update.python_function, None), (self._gradients, True), (self._change, True)
+        parts = (self._update.python_function, None), (self.gradients, True), (self.change, True)
         made = (tf.function(part, autograph=False, jit_compile=compiled) for part, compiled in parts)
-        self._update, self._gradients, self._change = made
+        self._update, self.gradients, self.change = made

@@ -114,7 +114,7 @@ ARRAYS_OF = {
 TRANSPOSED = {("dense", "weight"), ("lstm", "weight"), ("lstm", "recurrent"), ("gru", "weight"), ("gru", "recurrent")}
 
 
-def _captured(function):
+def captured(function):
     """A function that TinyJit captures on its first call."""
     captured = TinyJit(function)
     # TinyJit calls a function once before capturing, for lazy state. There is none here.
@@ -195,9 +195,9 @@ class Trainer:
         Tensor.rand(1).realize()
         if self.scale:
             # In between, the loss scale decides whether to update.
-            self._step = partial(scaled_step, _captured(self._scaled_gradients), _captured(self._apply), self.scale)
+            self._step = partial(scaled_step, captured(self._scaled_gradients), captured(self.change), self.scale)
         else:
-            self._step = _captured(self._update)
+            self._step = captured(self._update)
 
     def feed(self, inputs, labels):
         # Into the buffers that the captured step reads: it would not see new tensors. Realising the examples first
@@ -216,13 +216,13 @@ class Trainer:
     @Context(TRAINING=1)
     def _update(self, index, rate=None):
         self.optimizer.zero_grad()
-        loss = self._loss(index).backward()
+        loss = self.loss_of(index).backward()
         return loss.realize(*self._updates(rate))
 
     @Context(TRAINING=1)
     def _scaled_gradients(self, index, scale):
         self.optimizer.zero_grad()
-        loss = self._loss(index)
+        loss = self.loss_of(index)
         (loss * scale).sum().backward()
         gradients = [(parameter.grad / scale).contiguous() for parameter in self.optimizer.params]
         are_finite = sum(gradient.isfinite().logical_not().sum() for gradient in gradients) == 0
@@ -230,7 +230,8 @@ class Trainer:
         return [loss, are_finite, *gradients]
 
     @Context(TRAINING=1)
-    def _apply(self, gradients, rate=None):
+    def change(self, gradients, rate=None):
+        """Update the parameters by these gradients."""
         for parameter, gradient in zip(self.optimizer.params, gradients):
             parameter.grad = gradient
         Tensor.realize(*self._updates(rate))
@@ -243,7 +244,8 @@ class Trainer:
             self.optimizer.lr = rate
         return self.optimizer.schedule_step()
 
-    def _loss(self, index):
+    def loss_of(self, index):
+        """The loss of these examples."""
         return LOSSES[self.network["loss"]](self.network, self._logits(self.inputs[index]), self.labels[index])
 
     def _logits(self, inputs):

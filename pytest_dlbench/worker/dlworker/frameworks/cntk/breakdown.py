@@ -1,0 +1,8 @@
+"""CNTK takes the whole step in one call."""
+
+from dlworker.breakdown import UndividedError
+
+
+def breakdown(trainer):
+    """Refuse, with the reason."""
+    raise UndividedError("one_call", "train_minibatch")
