@@ -18,7 +18,7 @@ WORKER = "pytest_dlbench/worker/dlworker"
 DECLARED, KNOWN = (f"pytest_dlbench/environments/{name}.py" for name in ("declared", "known"))
 ALL, NONE = frozenset(NAMES), frozenset()
 EVERY = frozenset(contents.SWEEPS)
-TESTS = EVERY - {"equivalence", "side-by-side", "zoo", "programs", "workers", "checkpoints"}
+TESTS = EVERY - {"equivalence", "side-by-side", "zoo", "programs", "workers"}
 AGREES = "tests/worker/test_vocabulary_agrees.py"
 # Tests that train the network of test_mixed_precision.py.
 WITH_ITS_NETWORK = {"precision", "execution", "opencl"}
@@ -61,7 +61,7 @@ CHANGES = {
         "",
         "",
         ALL,
-        TESTS - {"breakdown", "detectors", "operators"},
+        TESTS - {"breakdown", "checkpoints", "detectors", "operators"},
     ),
     "a detector with planted faults": ("tests/doubles/builders/faulty_detector.py", "", "", ALL, {"detectors"}),
     "a fixture": ("bench/fixtures/framework.py", "", "", ALL, {"equivalence", "bounds", "side-by-side", "zoo"}),
