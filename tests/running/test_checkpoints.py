@@ -71,6 +71,14 @@ def test_state_that_is_not_restored_is_caught(planned, builder, step):
     assert run.training is not None
 
 
+def test_a_file_that_is_damaged_is_named_as_the_cause(planned):
+    run = train_once(planned("spoils_checkpoints"), 0)
+    assert run.outcome is RunOutcome.FAILED
+    cause = "the checkpoint (numpy.savez) cannot be read in a fresh process: BadZipFile: "
+    assert run.message.startswith(cause)
+    assert run.checkpoint.read_seconds is None
+
+
 def test_a_builder_without_checkpoints_is_unsupported_before_it_trains(planned):
     run = train_once(planned("numpy_softmax"), 0)
     assert run.outcome is RunOutcome.UNSUPPORTED

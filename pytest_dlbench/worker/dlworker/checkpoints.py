@@ -6,6 +6,7 @@ from time import monotonic
 
 from dlworker.profiling import name_of, part_of
 from dlworker.protocol import RequestError
+from dlworker.serving import kind_of
 
 PART = "checkpoint"
 
@@ -33,10 +34,20 @@ def write(builder, trainer, folder):
 
 
 def read(builder, trainer, folder):
-    """Restore a training from a folder into a new Trainer; returns the seconds."""
+    """Restore a training from a folder into a new Trainer; returns the seconds.
+
+    Raises RequestError if the framework cannot read it.
+    """
     restore = part_of(builder, PART, "restore")
     began = monotonic()
-    restore(trainer, folder)
+    try:
+        restore(trainer, folder)
+    except (MemoryError, RequestError):
+        raise
+    except Exception as error:  # The framework's words alone would not say what it was about to do.
+        mechanism, kind = sys.modules[restore.__module__].MECHANISM, type(error).__name__
+        message = "the checkpoint (%s) cannot be read in a fresh process: %s: %s" % (mechanism, kind, error)
+        raise RequestError(kind_of(error), message)
     return monotonic() - began
 
 
