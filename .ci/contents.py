@@ -84,6 +84,15 @@ SWEEPS: Mapping[str, Sweep] = {
     "operators": Sweep(
         tests=("tests/worker/test_operators_agree.py",), frameworks=("pytorch", "pytorch-1.0", "jax", "tensorflow")
     ),
+    "checkpoints": Sweep(
+        tests=("tests/worker/test_checkpoints.py",),
+        data=("pytest_dlbench/running/checkpoints.py",),
+        # The first of each row of the page; variants share its checkpoints, and train with CI_FULL=1.
+        frameworks=(
+            *("pytorch", "jax", "tensorflow", "keras-tensorflow", "paddle", "tinygrad", "mlx", "caffe2", "tensorflow1"),
+            *("keras2-tensorflow", "keras2-cntk", "mxnet", "chainer", "theano", "cntk"),
+        ),
+    ),
     "execution": Sweep(
         tests=("tests/worker/test_execution.py",),
         frameworks=(

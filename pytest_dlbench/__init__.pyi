@@ -102,6 +102,7 @@ from pytest_dlbench.records import Case as Case
 from pytest_dlbench.records import CaseOutcome as CaseOutcome
 from pytest_dlbench.records import CaseResult as CaseResult
 from pytest_dlbench.records import Certificate as Certificate
+from pytest_dlbench.records import Checkpoint as Checkpoint
 from pytest_dlbench.records import ComputeDevice as ComputeDevice
 from pytest_dlbench.records import Contention as Contention
 from pytest_dlbench.records import Context as Context

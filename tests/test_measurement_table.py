@@ -17,6 +17,7 @@ RECORDS = (
     "WarmUp",
     "Evaluation",
     "Validation",
+    "Checkpoint",
     "Reported",
     "CurvePoint",
     "StepCheck",

@@ -137,6 +137,30 @@ def _of_searches() -> tuple[Metric, ...]:
     )
 
 
+def _of_checkpoints() -> tuple[Metric, ...]:
+    """The figures of checkpoints; they are reported, and not judged."""
+    figure = partial(Metric, better="lower", purpose="training", is_optional=True, default_views=("table", "page"))
+    seconds = partial(figure, unit="s", run_sd=0.1)
+    return (
+        seconds(
+            name="checkpoint_write_time",
+            label="checkpoint write",
+            value=readings.of_checkpoint("write_seconds"),
+        ),
+        seconds(name="checkpoint_read_time", label="checkpoint read", value=readings.of_checkpoint("read_seconds")),
+        figure(
+            name="checkpoint_bytes",
+            label="checkpoint",
+            unit="bytes",
+            value=readings.of_checkpoint("size_bytes"),
+            session_sd=0.0,
+            is_robust=False,
+            is_exact=True,
+            is_portable=True,
+        ),
+    )
+
+
 def _of_validation() -> tuple[Metric, ...]:
     """The figures of a validation split; they are reported, and not judged."""
     of_validation = partial(
@@ -251,6 +275,7 @@ BUILT_IN = (
     *_of_pass("backward", "backward"),
     *_of_pass("forward_backward", "both"),
     *_of_searches(),
+    *_of_checkpoints(),
     Metric(
         name="import_time",
         label="import",

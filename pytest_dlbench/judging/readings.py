@@ -183,6 +183,15 @@ def held_out_accuracy(run: Run) -> float | None:
     return max(run.validation.curve, key=lambda point: sign * getattr(point, monitor)).accuracy
 
 
+def of_checkpoint(field: Literal["write_seconds", "read_seconds", "size_bytes"]) -> Callable[[Run], float | None]:
+    """A reading of the checkpoint of a run; None without one."""
+
+    def read(run: Run) -> float | None:
+        return getattr(run.checkpoint, field) if run.checkpoint else None
+
+    return read
+
+
 def training_time(run: Run) -> float:
     """Seconds of all steps, including the first, without evaluations."""
     return sum(trained(run).step_seconds)

@@ -18,7 +18,7 @@ from pytest_dlbench.storing.resuming import NEWEST
 # Options that a command must repeat to run the same case again.
 REPEATED = frozenset(
     {"scale", "settings", "threads", "allocator", "runs", "seed", "timeout", "baselines", "frameworks", "build", "ab"}
-    | {"target_accuracy", "workers", "on"}
+    | {"target_accuracy", "workers", "on", "checkpoint"}
 )
 
 PAIRS_ONLY = frozenset({"budget", "max_runs", "false_alarms"})
@@ -66,6 +66,7 @@ class Options:
     """A journal, NEWEST, or empty for a new session."""
     html: Path | None
     plan: bool
+    checkpoint: bool
     profile: bool
     breakdown: bool
     layers: bool

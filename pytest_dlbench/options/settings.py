@@ -58,6 +58,7 @@ def run_settings(options: Options, hosts: Hosts, progress: Progress, metrics: Me
         wait_seconds=options.wait,
         target_accuracy=options.target_accuracy,
         allocator=options.allocator,
+        checkpoints=options.checkpoint,
         breaks_down=options.breakdown or options.layers,
         times_layers=options.layers,
         metrics=metrics,

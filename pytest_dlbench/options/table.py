@@ -268,6 +268,13 @@ OPTIONS = (
         help="Dry run: show what would run, how long it should take, and what is skipped and why.",
     ),
     Option(
+        name="checkpoint",
+        parse=flag,
+        default="false",
+        help="Save each training by the framework's own means when it has ended, and go on from there in a fresh"
+        " process: the time to write and to read it, its size, and that the losses are the same.",
+    ),
+    Option(
         name="profile",
         parse=flag,
         default="false",

@@ -16,7 +16,7 @@ from pytest_dlbench.running.run_spec import NetworkSpec
 
 def probing(spec: NetworkSpec) -> NetworkSpec:
     """The run that finds out how long steps take: as many as the scale has, and no evaluation."""
-    return replace(spec, evaluations=0, evaluate_after=(), least_seconds=0.0)
+    return replace(spec, evaluations=0, evaluate_after=(), least_seconds=0.0, is_saved=False)
 
 
 def probed(spec: NetworkSpec, training: Training) -> NetworkSpec:

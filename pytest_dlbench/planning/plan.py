@@ -72,6 +72,8 @@ class RunSettings:
     changes: tuple[Change, ...] = ()
     target_accuracy: float | None = None
     allocator: str = TUNED
+    checkpoints: bool = False
+    """Whether trainings are saved, and go on in a fresh process."""
     breaks_down: bool = False
     """Whether steps are divided into their phases after training."""
     times_layers: bool = False
@@ -132,6 +134,7 @@ class RunSettings:
             wait_seconds=self.wait_seconds,
             gpu_numbers=device.numbers,
             hosts=hosts,
+            is_saved=self.checkpoints and outline.purpose == "training",
         )
 
     def place(self, framework: Framework, device: Device, refusal: str) -> Place | Elsewhere | Absent:
@@ -205,9 +208,16 @@ class RunSettings:
             or _unchanged(framework)
             or workers.refusal(case, self.machine.cores * hosts, framework, recipe, purpose)
             or workers.unequal(case, network, framework)
+            or self._unsaved(purpose)
             or workers.undecided(recipe, hosts)
             or self._cannot_meet(case, framework, hosts)
         )
+
+    def _unsaved(self, purpose: Purpose) -> str:
+        """Why no checkpoint can be saved as the session asks for; empty if one can, or need not."""
+        if not (self.checkpoints and self.workers > 1 and purpose == "training"):
+            return ""
+        return "--dlbench-checkpoint: several workers save no checkpoint"
 
     def _cannot_meet(self, case: Case, framework: Framework, hosts: int) -> str:
         """Why the workers of a case cannot meet here, or on the hosts that they are on; empty if they can."""

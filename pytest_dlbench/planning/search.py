@@ -134,7 +134,8 @@ def _spec(
     model = choice.model(data.shape, data.classes, epochs)
     steps = recipe_steps_of(recipe, data)
     spec = settings.spec(framework, model, data, device, label=label, recipe=recipe, steps=steps)
-    return replace(spec, seed=seed)
+    # Searched rather than saved: a checkpoint of each trial would take a part of the budget.
+    return replace(spec, seed=seed, is_saved=False)
 
 
 def _refuse(settings: RunSettings, engine: str, dataset: Dataset, budget_seconds: float) -> None:

@@ -17,6 +17,7 @@ from pytest_dlbench.records.runs import ComputeDevice, Exchange, MachineSpeed, R
 from pytest_dlbench.records.searches import Search, SearchPoint, Trial
 from pytest_dlbench.records.trainings import (
     Alternation,
+    Checkpoint,
     Contention,
     CurvePoint,
     Evaluation,
@@ -55,6 +56,7 @@ __all__ = [
     "CaseOutcome",
     "CaseResult",
     "Certificate",
+    "Checkpoint",
     "ComputeDevice",
     "Contention",
     "Context",

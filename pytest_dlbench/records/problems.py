@@ -248,6 +248,20 @@ class EvaluationVaries(Tagged, frozen=True, kw_only=True):
     is_checked: bool = False
 
 
+class NotResumed(Tagged, frozen=True, kw_only=True):
+    """A training that went on from a checkpoint has another loss than the one that wrote it, in some ``step`` from 1.
+
+    Step 0 is an evaluation of test examples before any step. ``losses`` are those of the writing and of the reading
+    process, to the last digit; their relative difference is ``deviation``.
+    """
+
+    mechanism: str
+    step: int
+    losses: tuple[str, str]
+    deviation: float
+    bound: float
+
+
 class NotAwaited(Tagged, frozen=True, kw_only=True):
     """Steps, or calls of an operator's pass, return before their work is done.
 
@@ -346,6 +360,7 @@ Cause = (
     | LossesRepeat
     | StepsChangeNothing
     | EvaluationVaries
+    | NotResumed
     | NotAwaited
     | NotDouble
     | DeviceBusy

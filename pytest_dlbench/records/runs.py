@@ -15,6 +15,7 @@ from pytest_dlbench.records.programs import Program, Reported
 from pytest_dlbench.records.reasons import Trouble
 from pytest_dlbench.records.searches import Search
 from pytest_dlbench.records.trainings import (
+    Checkpoint,
     Contention,
     CurvePoint,
     Evaluation,
@@ -117,7 +118,8 @@ class Run:
     all other figures are those of all workers together. ``host`` is the leased host; empty for the driver's own
     machine. ``search`` is what led to the network that this run trained: a search has one run per seed.
     ``length`` says how its number of steps was decided, None if it is that of the recipe, the scale or the test.
-    ``breakdown`` has the phases of a step, measured after training; None if nobody asked for them.
+    ``checkpoint`` is None unless one was asked for. ``breakdown`` has the phases of a step, measured after training;
+    None if nobody asked for them.
     """
 
     case: str
@@ -167,6 +169,7 @@ class Run:
     host: str = ""
     search: Search | None = None
     length: Length | None = None
+    checkpoint: Checkpoint | None = None
     breakdown: Breakdown | None = None
 
     @property

@@ -143,6 +143,28 @@ class Validation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """A checkpoint that was written after training, by the framework's ``mechanism``, and read in a fresh process.
+
+    ``losses`` are what followed in the process that wrote it, to the last digit: that of a batch of the test split,
+    then those of the steps ``numbers``. ``resumed_losses`` are the same of the process that read it, ``deviation`` is
+    their largest relative difference, and ``bound`` the largest that is allowed; None where the network draws random
+    numbers, whose state is ``not_kept``. The last three fields are empty or None until it was read.
+    """
+
+    mechanism: str
+    size_bytes: int
+    write_seconds: float
+    numbers: tuple[int, ...]
+    losses: tuple[str, ...]
+    not_kept: tuple[str, ...] = ()
+    bound: float | None = None
+    read_seconds: float | None = None
+    resumed_losses: tuple[str, ...] = ()
+    deviation: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepCheck:
     """A check after a run: some further steps, then twice as many, each followed by an evaluation of one batch.
 

@@ -281,6 +281,17 @@ def _steps_change_nothing(problem: of.StepsChangeNothing) -> str:
 
 
 @text.register
+def _not_resumed(problem: of.NotResumed) -> str:
+    expected, found = problem.losses
+    where, part = (f"in step {problem.step}", "optimiser's state") if problem.step else ("on test examples", "model")
+    return (
+        f"training that goes on from a checkpoint ({problem.mechanism}) in a fresh process has the loss {found} {where}"
+        f" instead of {expected}: a relative difference of {problem.deviation:.2g}, where at most {problem.bound:g} is"
+        f" allowed; does the checkpoint lack a part of the {part}?"
+    )
+
+
+@text.register
 def _evaluation_varies(problem: of.EvaluationVaries) -> str:
     first, second = problem.losses
     if not problem.is_checked:

@@ -172,6 +172,27 @@ class Updated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Resumed:
+    """The seconds of reading a checkpoint, and the losses of the steps after it, which are text."""
+
+    seconds: float
+    losses: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.seconds > 0:
+            raise ValueError("the seconds of a checkpoint must be above 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved(Resumed):
+    """The same of writing it. ``mechanism`` is by what it was written, ``not_kept`` what of the state was not."""
+
+    size_bytes: int
+    mechanism: str
+    not_kept: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprint:
     """A digest of all parameters of a worker."""
 
@@ -349,6 +370,8 @@ ANSWERS: dict[str, type] = {
     "evaluate": Evaluated,
     "check_steps": Checked,
     "check_updates": Updated,
+    "save": Saved,
+    "resume": Resumed,
     "fingerprint": Fingerprint,
     "steps_alone": Alone,
     "infer": Inferred,

@@ -14,6 +14,7 @@ from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import (
     Breakdown,
     CallCheck,
+    Checkpoint,
     ComputeDevice,
     CurvePoint,
     Evaluation,
@@ -33,7 +34,7 @@ from pytest_dlbench.records.problems import (
     StepsMissing,
 )
 from pytest_dlbench.records.reasons import Undivided
-from pytest_dlbench.running import messages, pinning, progress
+from pytest_dlbench.running import checkpoints, messages, pinning, progress
 from pytest_dlbench.running.connection import WorkerError
 from pytest_dlbench.running.dialogue import (
     CHECK_SHARE,
@@ -55,6 +56,9 @@ EVALUATION_BATCH = 1000
 EVALUATION_NUMBERS = 2**26
 # Single steps whose updates are checked: as many as fit into these seconds. Two show that every second one is skipped.
 LEAST_UPDATES, MOST_UPDATES, UPDATES_SECONDS = 2, 16, 0.25
+# Steps after a checkpoint, in two processes: as many as fit into these seconds. The first shows the parameters, the
+# second the optimiser's state.
+LEAST_RESUMED, MOST_RESUMED, RESUMED_SECONDS = 3, 10, 1.0
 # Steps without exchange between workers: as many as fit into these seconds. The first may compile.
 LEAST_ALONE, MOST_ALONE, ALONE_SECONDS = 5, 50, 1.0
 # Whole steps and as many in phases, as many as fit into these seconds, and steps whose results are copied.
@@ -96,7 +100,9 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
         execution = {"execution": spec.execution} if spec.execution else {}
         self._hello(spec, environment, builder=builder, device=device, **execution, **inputs["group"])
         self._build(spec, seed, inputs["weights"])
-        if spec.purpose == "inference":
+        if spec.resumes:
+            self._resume(spec, spec.resumes, inputs["course"])
+        elif spec.purpose == "inference":
             self._infer(spec, inputs["course"]["order"])
             self._require_library(spec, seed)
         else:
@@ -115,6 +121,7 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
             self.measured["operator_seconds"] = profiled.operator_seconds
             return False
         self._evaluate(spec)
+        self._save(spec)
         self._require_library(spec, seed)
         # In the first run only: if the steps of one run are wrong, those of all runs are. A run that is evaluated
         # twice is compared with golden losses, a stronger check.
@@ -131,7 +138,13 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
 
     def _build(self, spec: NetworkSpec, seed: int, weights: str | None) -> None:
         built: messages.Built = self._ask(
-            "build", network=spec.network.as_json(), recipe=recipe_json(spec.recipe), weights=weights, seed=seed
+            "build",
+            network=spec.network.as_json(),
+            recipe=recipe_json(spec.recipe),
+            weights=weights,
+            seed=seed,
+            # Sent only where it is asked for: a builder that cannot is refused before it trains.
+            **({"checkpoints": True} if spec.checkpoint else {}),
         )
         self.measured |= {"build_seconds": built.seconds, "parameters": built.parameters, "device": built.device}
         if problem := wrong_device(spec, built.device):
@@ -244,6 +257,35 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
             if not is_repeated(first, other, spec.case.device):
                 raise NotDoneError(RunOutcome.FAILED, EvaluationVaries(losses=(first.loss, other.loss)))
         self.measured["evaluation"] = self._plot(spec, first)
+
+    def _save(self, spec: NetworkSpec) -> None:
+        """Write a checkpoint, and go on with a few steps. In no phase: no figure of the run has them."""
+        if spec.checkpoint is None:
+            return
+        step = median(self.measured["training"].step_seconds)
+        count = max(LEAST_RESUMED, min(MOST_RESUMED, round(RESUMED_SECONDS / step)))
+        numbers = updating_steps(spec.learning_rates(), count) or [0]
+        self._hooks.phase_began(progress.phase("save", {}, self._steps))
+        saved: messages.Saved = self._answered(
+            "save", folder=str(spec.checkpoint), numbers=numbers, **_test_batch(spec)
+        )
+        self.measured["checkpoint"] = checkpoints.written(spec, saved, tuple(numbers))
+
+    def _resume(self, spec: NetworkSpec, known: Checkpoint, course: dict[str, Any]) -> None:
+        """Go on from a checkpoint with the steps that followed it in the process that wrote it."""
+        inputs, labels = str(spec.data.part("train_inputs")), str(spec.data.part("train_labels"))
+        self._hooks.phase_began(progress.phase("resume", {}, self._steps))
+        resumed: messages.Resumed = self._answered(
+            "resume",
+            folder=str(spec.checkpoint),
+            numbers=known.numbers,
+            inputs=inputs,
+            labels=labels,
+            **course,
+            **_test_batch(spec),
+        )
+        found = self.measured["checkpoint"] = checkpoints.read(known, resumed)
+        checkpoints.require_same(found)
 
     def _add_shares(self) -> None:
         """Add what each of several workers used in the part of training that has just ended."""
@@ -417,6 +459,12 @@ def _split(spec: NetworkSpec, data: Prepared) -> dict[str, Any]:
     """The fields of a request that evaluates the test split of a data set, or what is in its place."""
     inputs, labels = str(data.part("test_inputs")), str(data.part("test_labels"))
     return {"inputs": inputs, "labels": labels, "batch_size": _evaluation_batch_size(spec, data)}
+
+
+def _test_batch(spec: NetworkSpec) -> dict[str, Any]:
+    """The fields of a request that evaluates a batch of the test split."""
+    split = _split(spec, spec.test_data)
+    return {"test_inputs": split["inputs"], "test_labels": split["labels"], "batch_size": split["batch_size"]}
 
 
 def _evaluation_batch_size(spec: NetworkSpec, data: Prepared) -> int:

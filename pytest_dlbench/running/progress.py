@@ -14,6 +14,8 @@ PHASES: Final[Mapping[str, str]] = {
     "validate": "validation",
     "check_steps": "check of steps",
     "check_updates": "check of updates",
+    "save": "checkpoint",
+    "resume": "resumed training",
     "prepare": "build",
     "operate": "calls",
     "check_calls": "check of calls",

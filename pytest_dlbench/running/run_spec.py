@@ -13,7 +13,7 @@ from pytest_dlbench.environments.placing import Absent, Elsewhere, Place
 from pytest_dlbench.model import Network, Purpose, Recipe
 from pytest_dlbench.model.operators import Operator
 from pytest_dlbench.model.recipe import EXECUTION, LATER
-from pytest_dlbench.records import Case, Length, Program
+from pytest_dlbench.records import Case, Checkpoint, Length, Program
 from pytest_dlbench.running import launch
 
 SAMPLE_PERIOD_SECONDS = 0.2
@@ -112,6 +112,12 @@ class NetworkSpec(RunSpec):
     """Steps after which the test split is evaluated, in addition to the last one."""
     least_seconds: float = 0.0
     """How long its timed steps have to last: ``steps`` are the least, until their number is decided by time."""
+    is_saved: bool = False
+    """Whether the run ends with a checkpoint, from which training goes on in a fresh process."""
+    checkpoint: Path | None = None
+    """The folder of the checkpoint in one of these two processes."""
+    resumes: Checkpoint | None = None
+    """What was written there, in the process that goes on from it."""
     meeting: Meeting | None = None
     """Where one of its workers meets those of other hosts; None if all are on one host."""
 

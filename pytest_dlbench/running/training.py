@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -18,6 +19,7 @@ from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.model import operator_values
 from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.running import addresses, compilation, failures, launch, pinning
+from pytest_dlbench.running.checkpoints import train_and_resume
 from pytest_dlbench.running.connection import Worker, WorkerError
 from pytest_dlbench.running.dialogue import Dialogue
 from pytest_dlbench.running.failures import End, NotDoneError
@@ -51,6 +53,9 @@ def train_once(spec: RunSpec, index: int, hooks: RunHooks = NO_HOOKS) -> Run:
         end = End(outcome=LACK_OUTCOMES[spec.place.lack], message=spec.place.reason)
         return not_run(spec, index, end)
     assert isinstance(spec.place, Place)
+    if isinstance(spec, NetworkSpec) and spec.is_saved:
+        once = replace(spec, is_saved=False)
+        return train_and_resume(once, lambda part: train_once(part, index, hooks))
     with Attempt(spec, spec.place, index, hooks) as attempt:
         while attempt.proceed():
             pass
@@ -222,7 +227,8 @@ def _write_inputs(spec: NetworkSpec, seed: int, folder: Path) -> dict[str, Any]:
     if recipe.schedule is not None:
         rates = str(folder / "rates.npy")
         np.save(rates, spec.learning_rates(), allow_pickle=False)
-    weights = write_weights(spec.network, recipe, seed=seed, folder=folder)
+    # Other weights than those of the checkpoint: it must bring its own.
+    weights = write_weights(spec.network, recipe, seed=seed + (spec.resumes is not None), folder=folder)
     more = {**_augmented(spec, seed, folder), **_weighed(spec, order, folder)}
     course = {"rates": rates, "order": _by_worker(spec, "order", order, folder), **more}
     return {"weights": weights, "course": course, "group": _group(spec, folder)}

@@ -11,6 +11,7 @@ from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import (
     Breakdown,
     CaseResult,
+    Checkpoint,
     Context,
     Inference,
     MetricFacts,
@@ -87,6 +88,7 @@ def of_run(run: Run) -> Iterator[Problem]:
         yield from of_breakdown(run.breakdown) if run.breakdown else ()
         yield from _of_evaluation(run)
         yield from _of_validation(run.validation) if run.validation else ()
+        yield from _of_checkpoint(run.checkpoint) if run.checkpoint else ()
         yield from _of_usage(run)
     if run.contention and run.contention.is_cut and (run.training is None or run.training.began_seconds is None):
         yield "contention", "steps are excluded, but when they ran is not known"
@@ -166,6 +168,13 @@ def _of_validation(validation: Validation) -> Iterator[Problem]:
     for name in ("best_epoch", "tested_epoch"):
         if not 0 < getattr(validation, name) <= validation.trained_epochs:
             yield f"validation.{name}", f"expected an epoch up to {validation.trained_epochs:g}"
+
+
+def _of_checkpoint(checkpoint: Checkpoint) -> Iterator[Problem]:
+    yield from _positive("checkpoint.size_bytes", checkpoint.size_bytes)
+    for name in ("write_seconds", "read_seconds"):
+        if getattr(checkpoint, name) is not None:
+            yield from _seconds(f"checkpoint.{name}", (getattr(checkpoint, name),))
 
 
 def _of_usage(run: Run) -> Iterator[Problem]:

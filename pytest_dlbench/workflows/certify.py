@@ -20,7 +20,7 @@ def certify(session: Session, spec: NetworkSpec, golden: Golden, bound: float) -
     # Data that are not available have no digest; the run will report that.
     if spec.data.digest and (differences := _differences(spec, golden)):
         raise OtherGoldenError(spec.case.id, differences)
-    (run,) = make_runs(session, replace(spec, evaluations=2, is_timed=False), 1)
+    (run,) = make_runs(session, replace(spec, evaluations=2, is_timed=False, is_saved=False), 1)
     if run.outcome is not RunOutcome.FINISHED:
         return run, None
     found = equivalence.certificate(spec.case, session.settings.context(spec), run, golden, bound)

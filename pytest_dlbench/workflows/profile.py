@@ -35,5 +35,5 @@ def _not_profiled(result: CaseResult, problem: Problem | None, said: str = "") -
 
 def _profile(host: Host, spec: RunSpec) -> Run:
     assert isinstance(spec, NetworkSpec)
-    profiled = replace(spec, steps=min(STEPS, spec.steps), is_profiled=True, evaluate_after=())
+    profiled = replace(spec, steps=min(STEPS, spec.steps), is_profiled=True, evaluate_after=(), is_saved=False)
     return host.train(profiled, 0, NO_HOOKS)

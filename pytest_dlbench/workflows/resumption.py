@@ -55,9 +55,10 @@ class Resumption:
 def _training(spec: RunSpec) -> dict[str, Any]:
     if isinstance(spec, NetworkSpec):
         evaluations = spec.evaluations, spec.evaluate_after
-        # Runs without one are those of sessions that are older than it.
+        # Runs without these are those of sessions that are older.
         broken_down = {"broken_down": spec.has_layers_timed} if spec.is_broken_down else {}
-        return {"recipe": recipe_json(spec.recipe), "evaluations": evaluations, **broken_down}
+        saved = {"checkpoint": True} if spec.is_saved else {}
+        return {"recipe": recipe_json(spec.recipe), "evaluations": evaluations, **broken_down, **saved}
     if isinstance(spec, OperatorSpec):
         return {"operator": spec.work, "steps": spec.steps}
     assert isinstance(spec, ProgramSpec)

@@ -37,6 +37,8 @@ OF_TOKENS = {"token_throughput"}
 OF_DETECTORS = {"map50"}
 # Of flags, and of classes that are counted apart.
 OF_SOME_ANSWERS = {"auroc", "lowest_class_accuracy"}
+# Of saved trainings: tests/running/test_checkpoints.py
+OF_CHECKPOINTS = {"checkpoint_write_time", "checkpoint_read_time", "checkpoint_bytes"}
 # Of a validation split: tests/running/test_validation.py
 OF_VALIDATION = {"trained_epochs", "best_epoch", "held_out_accuracy"}
 OF_OPERATORS = {name for name, metric in METRICS.items() if metric.purpose == "operator"}
@@ -168,6 +170,7 @@ def test_every_metric_is_listed_under_its_name(name):
         - OF_DETECTORS
         - OF_SOME_ANSWERS
         - OF_VALIDATION
+        - OF_CHECKPOINTS
         - OF_OPERATORS
         - OF_SEARCHES
         - COUNTED
@@ -362,6 +365,7 @@ def test_reading_all_gives_each_metric_one_value_a_run():
         *OF_DETECTORS,
         *OF_SOME_ANSWERS,
         *OF_VALIDATION,
+        *OF_CHECKPOINTS,
         *OF_OPERATORS,
         *OF_SEARCHES,
         *COUNTED,

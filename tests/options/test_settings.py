@@ -31,6 +31,12 @@ def test_environments_are_built_only_where_that_was_asked_for(tmp_path):
     assert run_settings(tmp_path, build="true").places.progress is not None
 
 
+def test_checkpoints_are_saved_only_where_that_was_asked_for_and_by_suggested_commands_too(tmp_path):
+    assert not run_settings(tmp_path).checkpoints
+    assert run_settings(tmp_path, checkpoint="true").checkpoints
+    assert read(tmp_path, checkpoint="true").again == ("--dlbench-checkpoint",)
+
+
 def test_steps_are_divided_only_where_that_was_asked_for(tmp_path):
     assert not run_settings(tmp_path).breaks_down
     assert run_settings(tmp_path, breakdown="true").breaks_down

@@ -176,6 +176,18 @@ def test_hosts_that_could_disagree_on_when_to_stop_are_refused():
     assert "they could disagree" not in without
 
 
+def test_only_a_training_by_one_worker_is_saved():
+    settings = replace(SETTINGS, checkpoints=True)
+    assert [spec_of(settings=settings, purpose=purpose).is_saved for purpose in ("training", "inference")] == [
+        True,
+        False,
+    ]
+    assert not spec_of().is_saved
+    assert (
+        "several workers save no checkpoint" in spec_of(settings=replace(settings, workers=2, threads=1)).place.reason
+    )
+
+
 def test_a_plan_has_the_steps_of_its_scale():
     assert spec_of().steps == 2 * (1280 // 32)
 

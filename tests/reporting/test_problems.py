@@ -150,6 +150,22 @@ SENTENCES = [
         of.NotFinite(figure="validation_loss", value="nan", step=4, steps=8),
         "the validation loss after step 4 of 8 is nan",
     ),
+    (
+        of.NotResumed(mechanism="torch.save", step=2, losses=("1.5", "1.8"), deviation=0.17, bound=1e-5),
+        (
+            "training that goes on from a checkpoint (torch.save) in a fresh process has the loss 1.8 in step 2 instead"
+            " of 1.5: a relative difference of 0.17, where at most 1e-05 is allowed; does the checkpoint lack a part of"
+            " the optimiser's state?"
+        ),
+    ),
+    (
+        of.NotResumed(mechanism="torch.save", step=0, losses=("1.5", "1.8"), deviation=0.17, bound=1e-5),
+        (
+            "training that goes on from a checkpoint (torch.save) in a fresh process has the loss 1.8 on test examples"
+            " instead of 1.5: a relative difference of 0.17, where at most 1e-05 is allowed; does the checkpoint lack a"
+            " part of the model?"
+        ),
+    ),
     (of.NotFinite(figure="test_loss", value="inf", step=2, steps=8), "the test loss after step 2 of 8 is inf"),
     (of.NotFinite(figure="reported", name="perplexity", value="inf", steps=8), "the perplexity after 8 steps is inf"),
     (of.NotFinite(figure="output"), "not all outputs are finite numbers"),

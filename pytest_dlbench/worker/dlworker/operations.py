@@ -8,7 +8,7 @@ from time import monotonic
 
 import numpy as np
 
-from dlworker import counting, cuda_versions, distributions, libraries, library_calls
+from dlworker import checkpoints, counting, cuda_versions, distributions, libraries, library_calls
 from dlworker.alternating import Turns
 from dlworker.augmenting import augmented
 from dlworker.breakdown import UndividedError, breakdown_of, measured
@@ -127,6 +127,8 @@ def build(session, request):
     weights = None if path is None else np.load(path, allow_pickle=False)
     network, recipe = required(request, "network"), required(request, "recipe")
     _refuse_unsupported(session.builder, network, recipe)
+    if request.get("checkpoints"):
+        checkpoints.require(session.builder)
     began = monotonic()
     arguments = [network, recipe, weights, session.device, required(request, "seed")]
     make = session.parallel.Trainer if session.group else session.builder.Trainer
@@ -176,6 +178,12 @@ def train(session, request):
     each step are cropped and flipped; the recipe then has a pipeline. ``loss_factors`` are those by which one of
     several workers multiplies the loss of each step.
     """
+    load_seconds = _load(session, request)
+    return dict(_trained(session, 0, request.get("steps", len(session.order))), load_seconds=load_seconds)
+
+
+def _load(session, request):
+    """Hand the data to the framework, as a request to train describes them; returns the seconds of that."""
     inputs, labels = _examples(request)
     order = np.load(required(request, "order"), mmap_mode="r", allow_pickle=False)
     if session.network["loss"] == "detection":
@@ -196,7 +204,7 @@ def train(session, request):
     load_seconds = monotonic() - began
     session.order, session.slowdown = order, request.get("slowdown", 0.0)
     session.chunk_seconds = request.get("chunk_seconds", 0.0)
-    return dict(_trained(session, 0, request.get("steps", len(order))), load_seconds=load_seconds)
+    return load_seconds
 
 
 def _augmentation(recipe, path):
@@ -334,6 +342,36 @@ def check_updates(session, request):
     return {"changed": changed, "losses": losses}
 
 
+def save(session, request):
+    """Write a checkpoint into ``folder``: the fields of ``checkpoints.write``, and the losses that follow.
+
+    As text, they are what a training must have that goes on from the checkpoint: that of a batch of the test split, of
+    ``batch_size`` examples, then those of the steps ``numbers``, taken one by one.
+    """
+    found = checkpoints.write(session.builder, session.trainer, required(request, "folder"))
+    return dict(found, losses=_losses_from_here(session, request))
+
+
+def resume(session, request):
+    """Go on from the checkpoint in ``folder``: the seconds of reading it, and the losses that follow, as in ``save``.
+
+    The other fields are those of a request to train.
+    """
+    _load(session, request)
+    seconds = checkpoints.read(session.builder, session.trainer, required(request, "folder"))
+    return {"seconds": seconds, "losses": _losses_from_here(session, request)}
+
+
+def _losses_from_here(session, request):
+    batch_size, numbers = required(request, "batch_size"), required(request, "numbers")
+    paths = required(request, "test_inputs"), required(request, "test_labels")
+    inputs, labels = [np.load(path, mmap_mode="r", allow_pickle=False)[:batch_size] for path in paths]
+    # Steps do not read running statistics, but an evaluation does.
+    tested = _judged(session, inputs, labels, batch_size)[1].mean_loss()
+    losses = [loss for number in numbers for loss in timed_steps(session.stepper, 1, number)[1]]
+    return [repr(float(loss)) for loss in [tested] + losses]
+
+
 def _watched(shapes, layers):
     """The names of a few small arrays, first those of the last layer: no gradient is larger or easier to compute."""
     places = {layer["name"]: place for place, layer in enumerate(layers)}
@@ -431,6 +469,8 @@ OPERATIONS = {
     "infer": infer,
     "check_steps": check_steps,
     "check_updates": check_updates,
+    "save": save,
+    "resume": resume,
     "fingerprint": fingerprint,
     "steps_alone": steps_alone,
     "profile": profile,
@@ -455,6 +495,8 @@ NEEDS = {
     "infer": "build",
     "check_steps": "build",
     "check_updates": "train",
+    "save": "train",
+    "resume": "build",
     "fingerprint": "train",
     "steps_alone": "train",
     "prepare": "hello",

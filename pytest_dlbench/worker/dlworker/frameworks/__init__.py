@@ -114,6 +114,16 @@ A builder is a module with
     read at the beginning and the end of training and of evaluations, from what the framework counts anyway. In a folder
     it is in the module ``count``, too, which is imported before the first step.
 
+``checkpoint``, optional
+    A module of the folder by which a training is saved and goes on in another process, by the framework's own means.
+
+    ``save(trainer, folder)``: write everything on which later steps depend into an empty folder: parameters, running
+    statistics, the optimiser's state, a loss scale;
+    ``restore(trainer, folder)``: read it into a Trainer of the same network and recipe, which has loaded the examples,
+    but has not taken a step;
+    ``MECHANISM``: by what it is written, such as "torch.save";
+    ``NOT_KEPT``, optional: what of the state is not written, such as ("random numbers",).
+
 ``device`` is "cpu" or "gpu". A variant of a framework (compiled, imperative) is a small module in the framework's
 folder, which reuses the builder's functions and overrides what differs in its Trainer.
 

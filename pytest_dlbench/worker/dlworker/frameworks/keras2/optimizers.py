@@ -22,11 +22,12 @@ class ScheduledSGD(DecayingSGD):
     """SGD whose velocity excludes the learning rate. Keras's includes it, so that old gradients keep their old rate."""
 
     def get_updates(self, loss, params):
-        self.updates = []
+        self.updates, self.weights = [], [self.iterations]
         for p, gradient in zip(params, self.get_gradients(loss, params)):
             velocity = K.zeros(K.int_shape(p), dtype=K.dtype(p))
             moved = self.momentum * velocity + gradient
             step = gradient + self.momentum * moved if self.nesterov else moved
+            self.weights.append(velocity)
             self.updates += [K.update(velocity, moved), K.update(p, p - self.lr * step)]
         return self.updates
 
@@ -42,12 +43,13 @@ class CorrectedAdam(keras.optimizers.Adam):
         # A Theano update is a pair of the variable and its new value.
         steps = K.cast(counted[1] if isinstance(counted, tuple) else counted, K.floatx())
         first, second = 1 - K.pow(self.beta_1, steps), 1 - K.pow(self.beta_2, steps)
-        self.updates = [counted]
+        self.updates, self.weights = [counted], [self.iterations]
         for p, gradient in zip(params, self.get_gradients(loss, params)):
             m, v = (K.zeros(K.int_shape(p), dtype=K.dtype(p)) for _ in range(2))
             new_m = self.beta_1 * m + (1 - self.beta_1) * gradient
             new_v = self.beta_2 * v + (1 - self.beta_2) * K.square(gradient)
             new_p = p - self.lr * (new_m / first) / (K.sqrt(new_v / second) + self.epsilon)
+            self.weights += [m, v]
             self.updates += [K.update(m, new_m), K.update(v, new_v), K.update(p, new_p)]
         return self.updates
 

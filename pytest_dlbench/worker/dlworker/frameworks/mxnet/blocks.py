@@ -256,6 +256,11 @@ class RunningStatistics:
             self.values += self.moved * self._of_batch()
             nd.waitall()
 
+    def read(self):
+        """Take the statistics that are installed: those of a checkpoint."""
+        if self.layers:
+            self.values = self._of_batch()
+
     def install(self):
         """Write the statistics where inference reads them; the next step overwrites them."""
         first = 0
