@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_dlbench.environments.devices import VISIBLE
 from pytest_dlbench.running import lock_folder
 from tests.doubles.nvml import LIBRARY, Nvml, library
 
@@ -14,6 +15,14 @@ def own_locks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Tests wait neither for measurements on this machine nor for tests of other checkouts."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(lock_folder.VARIABLE, str(tmp_path_factory.mktemp("locks") / "locks"))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def hidden_gpus() -> Iterator[None]:
+    """Tests find the same devices on every machine: none but those of ``nvml``, whose processes unset this."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VISIBLE, "")
         yield
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from pytest_dlbench.environments import libraries
-from pytest_dlbench.environments.frameworks import Framework
+from pytest_dlbench.environments.frameworks import OURS, Framework
 from pytest_dlbench.environments.supports import supports
 
 # What processors do not have.
@@ -57,5 +57,5 @@ def _refusal(framework: Framework, device: str, name: str) -> str:
 
 
 def _folder(framework: Framework) -> str:
-    package, _, rest = framework.builder.partition("dlworker.frameworks.")
+    package, _, rest = framework.builder.partition(f"{OURS}.")
     return rest.partition(".")[0] if not package else ""

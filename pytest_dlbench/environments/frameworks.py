@@ -11,6 +11,9 @@ from pytest_dlbench.records import Revision
 
 # A variable of a framework's workers that lets a builder use, in place of a GPU, a driver of the processor.
 PROCESSOR_AS_GPU = "DLBENCH_PROCESSOR_AS_GPU"
+# The builders of this package.
+OURS = "dlworker.frameworks"
+FOR_PROCESSORS = "its builder is for processors"
 # Ends the name of the candidate of an A/A test, which would otherwise be that of its baseline.
 AGAIN = "@A-A"
 
@@ -127,6 +130,17 @@ class Framework:
         if device == "cpu" or self.is_explicit or self.takes_processor_as_gpu or not self.gpu_needs:
             return self
         return replace(self, needs=self.gpu_needs, environments=self.gpu_environments)
+
+    @property
+    def is_for_processors(self) -> bool:
+        """Whether it is one of ours that never computes on a GPU; others may, without needing anything else there."""
+        return self.builder.startswith(f"{OURS}.") and not (self.gpu_needs or self.is_explicit)
+
+    @property
+    def to_build(self) -> str:
+        """What ``dlbench env build`` takes for the environment that it would run in, of which it has one."""
+        environment = self.environments[0]
+        return environment.name if environment.cuda else self.specification
 
     @property
     def specification(self) -> str:

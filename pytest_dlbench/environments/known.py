@@ -1,7 +1,7 @@
 """The table of all known frameworks: current ones, retired ones, and those that can no longer be run."""
 
 from pytest_dlbench.environments import declared
-from pytest_dlbench.environments.frameworks import Framework
+from pytest_dlbench.environments.frameworks import OURS, Framework
 from pytest_dlbench.environments.programs import CXX, MPIEXEC
 
 # The builder uses stateless_dropout, which 2.5 does not have; 2.7 was tested.
@@ -14,7 +14,7 @@ _JAX_ON_GPU = "jax-cuda13-plugin | jax-cuda12-plugin"
 
 
 def _builder(module: str) -> str:
-    return f"dlworker.frameworks.{module}"
+    return f"{OURS}.{module}"
 
 
 _CURRENT = (

@@ -129,10 +129,9 @@ class Places:
 
     def _advise(self, framework: Framework, environment: Environment) -> Absent:
         self.store.interpreter(environment)
-        name = environment.name if environment.cuda else framework.specification
         advice = (
             f"the environment {environment.name!r} of {framework.name} is not built\n"
-            f"  to build it: dlbench env build {name}\n"
+            f"  to build it: dlbench env build {framework.to_build}\n"
             "  to build environments on demand: --dlbench-build"
         )
         return Absent(lack=Lack.NOT_BUILT, reason=advice)

@@ -36,7 +36,10 @@ class Card:
         return self.half_flops_per_second
 
 
-# As remembered, not yet compared with the documents that are named: they could not be reached when this was written.
+# Compared in November 2026 with pages that quote the documents named here, since NVIDIA's own could not be reached:
+# K80 (AnandTech's news of its launch, the sum of two GPUs), A100, H100, B200 (glennklockwood.com/garden/processors),
+# L40S (resellers' tables); P4, P100, V100, T4 and L4 (tables of GPUs) within 4 %. A10, H200 and RTX are as remembered.
+# NVIDIA's early figures of the B200 are 80 and 40 TFLOP/s, later ones 75 and 37.
 # NVIDIA's data sheets and architecture whitepapers: TFLOP/s in float32, float64, TF32 and 16 bits (float64 and 16 bits
 # in tensor cores where they are faster), GB/s. Of SXM modules where there are PCIe versions, too, except P100.
 _SHEETS = (

@@ -6,6 +6,7 @@ from math import prod
 
 from pytest_dlbench.data import ANY_SHAPE
 from pytest_dlbench.environments import DEVICES, Framework
+from pytest_dlbench.environments.frameworks import FOR_PROCESSORS
 from pytest_dlbench.errors import ModelError
 from pytest_dlbench.judging.data_sheets import Card
 from pytest_dlbench.judging.utilisation import step_work
@@ -53,8 +54,8 @@ def unusable(framework: Framework, card: Card) -> tuple[str, str]:
     """Why a framework cannot compute on a GPU, empty if it can; and the environment that it would have there."""
     if framework.unsupported:
         return framework.unsupported, ""
-    if not framework.gpu_needs:
-        return "its builder is for processors", ""
+    if framework.is_for_processors:
+        return FOR_PROCESSORS, ""
     if not framework.gpu_environments:
         return f"no lock file has its build for GPUs: pip install {' '.join(framework.gpu_needs)}", ""
     (environment,) = framework.gpu_environments

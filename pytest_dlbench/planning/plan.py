@@ -139,9 +139,14 @@ class RunSettings:
 
     def place(self, framework: Framework, device: Device, refusal: str) -> Place | Elsewhere | Absent:
         """Where a framework runs on a device; ``refusal`` is why a case cannot run at all, empty if it can."""
-        elsewhere = self.places if isinstance(self.places, PlacesElsewhere) else None
-        reason = refusal or (_not_elsewhere(elsewhere, device) if elsewhere else lacking(framework, device))
+        reason = refusal or self.lacking(framework, device)
         return Absent(lack=Lack.UNSUPPORTED, reason=reason) if reason else self.places.find(framework)
+
+    def lacking(self, framework: Framework, device: Device) -> str:
+        """Why a framework cannot run on a device, here or where hosts are leased; empty if it might."""
+        if isinstance(self.places, PlacesElsewhere):
+            return _not_elsewhere(self.places, device)
+        return lacking(framework, device)
 
     def _evaluations(self, outline: Outline, given: int | None) -> tuple[int, ...]:
         """Steps after which the test split is evaluated, other than the last; none for inference.

@@ -85,7 +85,7 @@ class _Outlook:
 
     def __init__(self, options: Options, registry: Registry, session: "Session", estimator: "Estimator") -> None:
         self._options, self._registry, self._session, self._estimator = options, registry, session, estimator
-        self._states: dict[str, str] = {}
+        self._states: dict[tuple[str, str], str] = {}
 
     def row(self, item: pytest.Item, following: pytest.Item | None) -> "Row":
         """What is known about an item without running it."""
@@ -137,7 +137,7 @@ class _Outlook:
         # Equivalence tests train once, with the recipe of their golden losses.
         is_exact = item.get_closest_marker("equivalence") is None
         outline = outline_of(item, self._options, self._registry, self._session.settings, recipe)
-        size, state = self._estimator.size(outline.network), self._state(outline)
+        size, state = self._estimator.size(outline.network), self._state(outline, _device(item, self._registry))
         estimate = self._estimator.run(outline, is_exact=is_exact) if state.startswith(dry_run.RUNS) else None
         runs = (self._options.runs if is_exact else 1) if estimate else 0
         return dry_run.Row(
@@ -153,22 +153,22 @@ class _Outlook:
             is_measured=estimate is not None and estimate.is_measured,
         )
 
-    def _state(self, outline: "Outline") -> str:
-        if outline.refusal:
-            return f"unsupported: {outline.refusal}"
-        if not Device(name=outline.case.device).is_available:
-            return f"unsupported: no {outline.case.device} on this machine"
-        name = outline.framework.name
-        if name not in self._states:
-            self._states[name] = self._state_of(outline.framework)
-        state, absent = self._states[name], missing(outline.dataset)
+    def _state(self, outline: "Outline", device: Device) -> str:
+        reason = outline.refusal or self._session.settings.lacking(outline.framework, device)
+        if reason:
+            return f"unsupported: {reason}"
+        # On a GPU it may have another environment.
+        key = (outline.framework.name, device.name)
+        if key not in self._states:
+            self._states[key] = self._state_of(outline.framework)
+        state, absent = self._states[key], missing(outline.dataset)
         return f"skipped: {absent}" if absent and state.startswith("runs") else state
 
     def _state_of(self, framework: Framework) -> str:
         """Whether a framework would run, or how to install it."""
         if self._session.settings.places.ready(framework):
             return "runs"
-        if self._options.build:
+        if self._options.build and framework.environments:
             return "runs, once its environment is built"
         return f"skipped: {parametrize.not_installed(framework)}"
 
@@ -180,16 +180,20 @@ def outline_of(
     given = {"device": DEFAULT_DEVICE, **_parameters(item)}
     point: Point = given.get("dlbench") or parametrize.points(item, options)[0]
     values = [registry.find(axis, given[axis], item.nodeid) for axis in AXES]
-    purpose = parametrize.purpose_of(item)
+    purpose, device = parametrize.purpose_of(item), cast("Device", values[3])
     return point.of(settings).outline(
-        cast("Framework", values[0]),
+        cast("Framework", values[0]).on(device.name),
         cast("Model", values[1]),
         cast("Dataset | SyntheticData", values[2]),
-        cast("Device", values[3]),
+        device,
         recipe=recipe,
         label="equivalence" if item.get_closest_marker("equivalence") else purpose,
         purpose=purpose,
     )
+
+
+def _device(item: pytest.Item, registry: Registry) -> Device:
+    return cast("Device", registry.find("device", _parameters(item).get("device", DEFAULT_DEVICE), item.nodeid))
 
 
 def _parameters(item: pytest.Item) -> dict[str, Any]:

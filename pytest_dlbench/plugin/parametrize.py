@@ -237,8 +237,9 @@ def _absent(frameworks: Sequence[Framework], asked: Options) -> dict[str, str]:
 
 def not_installed(framework: Framework) -> str:
     """A sentence with the command that installs a framework."""
-    build, install = f"dlbench env build {framework.specification}", f"pip install {' '.join(framework.needs)}"
-    return f"{framework.specification} is not installed: {build if framework.environments else install}"
+    if not framework.environments:
+        return f"{framework.specification} is not installed: pip install {' '.join(framework.needs)}"
+    return f"{framework.specification} is not installed: dlbench env build {framework.to_build}"
 
 
 def _named_once(axis: str, values: Sequence[Value]) -> Sequence[Value]:

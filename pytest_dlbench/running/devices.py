@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from pytest_dlbench.environments.cuda import Cuda
 from pytest_dlbench.environments.devices import DEVICES, OPENCL, OPENCL_DRIVERS, Device, visible_gpus
-from pytest_dlbench.environments.frameworks import Framework
+from pytest_dlbench.environments.frameworks import FOR_PROCESSORS, Framework
 from pytest_dlbench.records import Machine
 from pytest_dlbench.running import pinning
 from pytest_dlbench.running.guard import guarded
@@ -78,6 +78,8 @@ def lacking(framework: Framework, device: Device) -> str:
         return ""
     if not device.may_exist:
         return f"no {device.name} on this machine"
+    if framework.is_for_processors:
+        return f"{framework.name}: {FOR_PROCESSORS}"
     return problem(device.numbers) or _without_cuda(framework, device)
 
 

@@ -105,6 +105,33 @@ def test_a_gpu_that_does_not_exist_is_refused(session, nvml):
     result.stdout.fnmatch_lines(["*there is no gpu:3 among those that this session may use: gpu:0 is NVIDIA A100*"])
 
 
+def test_a_plan_has_the_environments_for_gpus_and_the_reasons_why_the_machine_cannot_run_them(session, nvml):
+    nvml.write(A100)
+    result, runs = session(
+        "--dlbench-plan",
+        "--dlbench-frameworks=numpy,pytorch,chainer,mxnet,theano",
+        "--dlbench-devices=cpu,gpu:0",
+        "--dlbench-build",
+    )
+    assert not runs
+    result.stdout.fnmatch_lines_random(
+        [
+            "numpy-softmax-digits-gpu * runs",
+            "pytorch-softmax-digits-cpu * runs*",
+            "pytorch-softmax-digits-gpu * unsupported: pytorch: CUDA 13 needs NVIDIA's driver 580.65.06 or newer*",
+            "chainer-softmax-digits-gpu * runs*",
+            "mxnet-softmax-digits-gpu * skipped: mxnet is not installed: pip install mxnet-cu112*",
+            "theano-softmax-digits-gpu * unsupported: theano: its builder is for processors",
+        ]
+    )
+
+
+def test_a_plan_refuses_what_the_session_refuses(session, nvml):
+    nvml.write(A100, T4)
+    result, _ = session("--dlbench-plan", "--dlbench-devices=gpu")
+    result.stdout.fnmatch_lines(["numpy-softmax-digits-gpu * unsupported: the GPUs are of several kinds*"])
+
+
 @pytest.mark.parametrize(
     ("framework", "reason"),
     [

@@ -72,7 +72,8 @@ def test_tinygrad_uses_a_back_end_that_keeps_to_the_leased_gpu(tmp_path, lease, 
     assert (answer.kind, chosen in answer.message) == ("unsupported", True), answer.message
 
 
-def test_on_a_gpu_single_precision_is_not_rounded_and_memory_is_allocated_on_demand(tmp_path):
+def test_on_a_gpu_single_precision_is_not_rounded_and_memory_is_allocated_on_demand(tmp_path, monkeypatch):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     place = Places().find(FRAMEWORKS["pytorch"])
     place = replace(place, caches=tmp_path)
     of = {
