@@ -1,13 +1,11 @@
 """The versions of NVIDIA's driver and libraries that a worker records, asked of libraries with their names."""
 
-import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
 
 from pytest_dlbench.running.launch import WORKER_FOLDER
-from tests.worker.sessions import double, session
+from tests.doubles.shared_libraries import compiled, recorded
 
 sys.path.insert(0, str(WORKER_FOLDER))
 from dlworker import cuda_versions
@@ -21,22 +19,11 @@ SOURCES = {
 
 @pytest.fixture
 def libraries(tmp_path):
-    folder = tmp_path / "libraries"
-    folder.mkdir()
-    for name, source in SOURCES.items():
-        command = ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(folder / name)]
-        subprocess.run(command, input=source.encode(), check=True)
-    return folder
-
-
-def versions(folder, builder, libraries, device):
-    framework = replace(double(builder), variables=(("LD_LIBRARY_PATH", str(libraries)),))
-    with session(framework, folder) as asked:
-        return asked.hello(device=device).versions
+    return compiled(tmp_path / "libraries", SOURCES)
 
 
 def test_on_a_gpu_the_driver_and_the_libraries_that_are_loaded_are_asked(libraries, tmp_path):
-    found = versions(tmp_path, "loads_cuda", libraries, "gpu")
+    found = recorded("loads_cuda", tmp_path, libraries, "gpu")
     assert (found["cuda"], found["cudnn"], found["cuda-driver"]) == ("12.9", "91002", "13.0")
 
 
@@ -45,7 +32,7 @@ def test_libraries_that_are_neither_loaded_nor_installed_have_no_version():
 
 
 def test_on_a_processor_nothing_of_cuda_is_asked(libraries, tmp_path):
-    assert not {"cuda", "cudnn", "cuda-driver"} & versions(tmp_path, "loads_cuda", libraries, "cpu").keys()
+    assert not {"cuda", "cudnn", "cuda-driver"} & recorded("loads_cuda", tmp_path, libraries, "cpu").keys()
 
 
 @pytest.mark.parametrize("runtime", ["nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12", "nvidia-cuda-nvrtc"])

@@ -1,14 +1,12 @@
 """The versions of BLAS and kernel libraries that a worker records, asked of libraries with their names."""
 
-import subprocess
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from pytest_dlbench.running.launch import WORKER_FOLDER
-from tests.worker.sessions import double, session
+from tests.doubles.shared_libraries import compiled, recorded
 
 sys.path.insert(0, str(WORKER_FOLDER))
 from dlworker import libraries
@@ -25,28 +23,17 @@ SOURCES = {
 
 @pytest.fixture
 def folder(tmp_path):
-    folder = tmp_path / "libraries"
-    folder.mkdir()
-    for name, source in SOURCES.items():
-        command = ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(folder / name)]
-        subprocess.run(command, input=source.encode(), check=True)
-    return folder
-
-
-def hello(builder, folder, libraries_folder):
-    framework = replace(double(builder), variables=(("LD_LIBRARY_PATH", str(libraries_folder)),))
-    with session(framework, folder) as asked:
-        return asked.hello().versions
+    return compiled(tmp_path / "libraries", SOURCES)
 
 
 def test_libraries_that_a_builder_loads_are_among_the_versions_of_the_run(folder, tmp_path):
-    found = hello("loads_cuda", tmp_path, folder)
+    found = recorded("loads_cuda", tmp_path, folder)
     assert (found["mkl"], found["onednn"]) == ("2024.2", "3.7.1")
     assert "0.1.2" in found["openblas"].split(", ")
 
 
 def test_libraries_that_a_builder_does_not_load_are_not(folder, tmp_path):
-    found = hello("numpy_softmax", tmp_path, folder)
+    found = recorded("numpy_softmax", tmp_path, folder)
     assert not {"mkl", "onednn"} & found.keys()
     assert "0.1.2" not in found.get("openblas", "")
 
@@ -54,7 +41,7 @@ def test_libraries_that_a_builder_does_not_load_are_not(folder, tmp_path):
 def test_numpys_openblas_has_the_version_that_numpy_was_built_with(tmp_path):
     built = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     assert built["name"] == "scipy-openblas"
-    assert hello("numpy_softmax", tmp_path, tmp_path)["openblas"].startswith(built["version"])
+    assert recorded("numpy_softmax", tmp_path, tmp_path)["openblas"].startswith(built["version"])
 
 
 def test_asking_a_file_loads_no_library(folder):

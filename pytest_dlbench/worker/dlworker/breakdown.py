@@ -52,6 +52,23 @@ class Phases(object):
             np.array(array)
 
 
+def require_single_worker(trainer, has_exchange, program):
+    """Raise UndividedError unless one worker trains whole batches, whose phases are programs of their own.
+
+    With ``has_exchange``, the exchange of several workers is in the ``program`` of the step.
+    """
+    if trainer.accumulation > 1:
+        raise UndividedError("setting", "accumulation")
+    if has_exchange:
+        raise UndividedError("one_program", program)
+
+
+def require_unscaled_loss(trainer):
+    """Raise UndividedError for mixed float16: whether a step counts is decided between its phases."""
+    if trainer.scale:
+        raise UndividedError("setting", "float16")
+
+
 def breakdown_of(builder, trainer):
     """The phases of a builder's trainer; raises UndividedError."""
     found = part_of(builder, "breakdown", "breakdown")

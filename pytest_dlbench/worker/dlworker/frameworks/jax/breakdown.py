@@ -8,16 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from dlworker import breakdown as phases
-from dlworker.breakdown import UndividedError
+from dlworker.breakdown import require_single_worker
 
 
 def breakdown(trainer):
     """The phases; raises UndividedError for parts of batches and for several workers."""
-    if trainer.accumulation > 1:
-        raise UndividedError("setting", "accumulation")
-    if hasattr(trainer, "own_order"):
-        # XLA adds the exchange of gradients to the step.
-        raise UndividedError("one_program", "jax.jit")
+    # XLA adds the exchange of gradients to the step.
+    require_single_worker(trainer, hasattr(trainer, "own_order"), "jax.jit")
     return Phases(trainer)
 
 

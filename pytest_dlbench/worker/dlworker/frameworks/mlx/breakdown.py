@@ -7,13 +7,12 @@ import numpy as np
 from mlx import nn
 
 from dlworker import breakdown as phases
-from dlworker.breakdown import UndividedError
+from dlworker.breakdown import require_unscaled_loss
 
 
 def breakdown(trainer):
     """The phases; raises UndividedError for a scaled loss."""
-    if trainer.scale:
-        raise UndividedError("setting", "float16")
+    require_unscaled_loss(trainer)
     return Phases(trainer)
 
 

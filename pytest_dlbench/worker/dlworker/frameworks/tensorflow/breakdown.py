@@ -7,16 +7,13 @@ its gradient only within one graph: across two, TensorFlow 2.21 takes its own gr
 import tensorflow as tf
 
 from dlworker import breakdown as phases
-from dlworker.breakdown import UndividedError
+from dlworker.breakdown import require_single_worker
 
 
 def breakdown(trainer):
     """The phases; raises UndividedError for parts of batches and for several workers."""
-    if trainer.accumulation > 1:
-        raise UndividedError("setting", "accumulation")
-    if hasattr(trainer, "exchanges"):
-        # The exchange is in the graph of the step.
-        raise UndividedError("one_program", "tf.function")
+    # The exchange is in the graph of the step.
+    require_single_worker(trainer, hasattr(trainer, "exchanges"), "tf.function")
     return Phases(trainer)
 
 

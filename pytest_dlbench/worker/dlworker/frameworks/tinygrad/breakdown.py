@@ -3,14 +3,13 @@
 from tinygrad import Context, Device, Tensor
 
 from dlworker import breakdown as phases
-from dlworker.breakdown import UndividedError
+from dlworker.breakdown import require_unscaled_loss
 from dlworker.frameworks.tinygrad import captured
 
 
 def breakdown(trainer):
     """The phases; raises UndividedError for a scaled loss."""
-    if trainer.scale:
-        raise UndividedError("setting", "float16")
+    require_unscaled_loss(trainer)
     return Phases(trainer)
 
 
