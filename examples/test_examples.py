@@ -201,6 +201,14 @@ def skipped_by_stamps() -> Mapping[str, Mapping[str, str]]:
     return json.loads(Path(plan).read_text())["skipped"].get("examples", {}) if plan else {}
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_core() -> None:
+    """With pytest-xdist, each process has a core of its own: sessions with one thread would all choose the same one."""
+    if worker := os.environ.get("PYTEST_XDIST_WORKER"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw")) % len(cores)]})
+
+
 @pytest.fixture(params=EXAMPLES)
 def repository(request: pytest.FixtureRequest, tmp_path: Path) -> Repository:
     if stamp := skipped_by_stamps().get(request.param):
