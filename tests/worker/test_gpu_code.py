@@ -22,6 +22,10 @@ ALLOWED = {
     ("mxnet/parallel.py", "leave", "waitall"): "after all steps, before the store's servers end",
     ("mxnet/breakdown.py", "phases", "waitall"): "as in a whole step, before the statistics move",
     **{
+        (f"{name}/checkpoint.py", "restore", call): "before the first step that goes on"
+        for name, call in (("mlx", "item"), ("pytorch", "cpu"), ("tinygrad", "numpy"))
+    },
+    **{
         (f"{name}/breakdown.py", "wait", call): "a phase ends when it is computed; these steps are not the timed ones"
         for name, call in (("chainer", SYNC), ("mxnet", "waitall"), ("paddle", SYNC), ("tinygrad", SYNC))
     },
