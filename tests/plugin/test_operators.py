@@ -67,7 +67,7 @@ def test_its_baseline_is_saved_and_compared(operators):
 
 
 def test_two_sides_run_in_pairs(operators):
-    result = operators.run("--dlbench-ab=numpy,same", "--dlbench-max-runs=3", "--dlbench-allow=invalid", *WIDE)
+    result = operators.run("--dlbench-ab=numpy,same", "--dlbench-allow=invalid", *WIDE)
     assert result.ret == 0, result.stdout.str()
     found = cases_of(operators)["same"]
     assert found.result.pairing.design == "sequential"
