@@ -116,6 +116,11 @@ def _newest(folder: Path) -> Path | None:
     return None
 
 
+def is_over(path: Path) -> bool:
+    """Whether the session of a journal ended; journals of older versions do not say so."""
+    return _is_over(_entries(path))
+
+
 def _is_over(entries: Sequence[Entry]) -> bool:
     """Whether a session ended, and was not resumed since."""
     marks = [entry for entry in entries if entry.ended or entry.resumed]

@@ -11,7 +11,7 @@ from pytest_dlbench.reporting.charts import Measured, frameworks
 from pytest_dlbench.reporting.page.gathering import Gathered, gather
 from pytest_dlbench.reporting.published import register, verdicts
 from pytest_dlbench.reporting.published.observing import observe
-from pytest_dlbench.reporting.study import conditions, document
+from pytest_dlbench.reporting.study import conditions, document, versions
 from pytest_dlbench.reporting.study.conditions import many
 from pytest_dlbench.reporting.study.document import Commands, Lacking, Paragraph, Section, Study
 from pytest_dlbench.reporting.study.findings import findings
@@ -52,10 +52,12 @@ def make(folder: Path) -> Made:
     gathered = gather([journals])
     sides = tuple(case for case in gathered.cases if not case.is_baseline)
     found = register.verdicts(register.register(), observe([journals]).cases)
-    parts = findings(sides)
+    # Cases of A/B sessions answer another question than cases of different frameworks.
+    alone = tuple(case for case in sides if case.result.pairing is None)
+    parts = (*findings(alone), versions.section(sides))
     lacking = tuple(part for part in parts if isinstance(part, Lacking))
     sections = (
-        _abstract(sides, found),
+        _abstract(sides, alone, found),
         conditions.what_was_run(sides),
         *(part for part in parts if isinstance(part, Section)),
         claims(found),
@@ -91,8 +93,8 @@ def _superfluous(folder: Path, made: Made) -> list[str]:
     return [name for name in there if name not in made.files]
 
 
-def _abstract(cases: Sequence[Measured], found: Sequence[register.Verdict]) -> Section:
-    """What a reader in a hurry must know."""
+def _abstract(cases: Sequence[Measured], alone: Sequence[Measured], found: Sequence[register.Verdict]) -> Section:
+    """What a reader in a hurry must know; those ``alone`` did not run in pairs."""
     extent = conditions.extent(cases)
     trained = (
         f"{many(len(extent.frameworks), 'framework')} trained {many(len(extent.models), 'network')} on"
@@ -110,7 +112,7 @@ def _abstract(cases: Sequence[Measured], found: Sequence[register.Verdict]) -> S
         if extent.disturbed
         else ""
     )
-    lines = (*_winners(cases), verdicts.summary(found))
+    lines = (*_winners(alone), verdicts.summary(found))
     return Section(title="In short", blocks=(Paragraph(text=trained + short + disturbed, items=lines),))
 
 

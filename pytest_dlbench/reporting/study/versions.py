@@ -1,0 +1,93 @@
+"""What changed between two versions that ran in pairs: a verdict for every case, and whether it was confirmed."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from pytest_dlbench.judging import METRICS
+from pytest_dlbench.records import CaseOutcome, Verdict, VerdictOutcome
+from pytest_dlbench.reporting import figures
+from pytest_dlbench.reporting.charts import Chart, Measured, changes
+from pytest_dlbench.reporting.study import pictures
+from pytest_dlbench.reporting.study.conditions import many
+from pytest_dlbench.reporting.study.document import Lacking, Paragraph, Picture, Section, Table
+
+TITLE = "What new versions changed"
+LEAD = (
+    "Two versions ran in pairs of fresh processes, and where they could, took single steps in turn. A case regressed if"
+    " the interval of a change is entirely beyond the tolerance; it is confirmed if it regressed in a second session,"
+    " too."
+)
+MAIN_METRIC = "step_time"
+
+# Of two versions and a workload, the sessions in the order of their journals.
+Comparisons = Mapping[tuple[str, str, str], Sequence[Measured]]
+
+
+def section(cases: Sequence[Measured]) -> Section | Lacking:
+    """A table of all cases that ran in pairs, and a picture of how their step times changed."""
+    found = _comparisons(cases)
+    if not found:
+        because = "no two versions ran in pairs"
+        return Lacking(title=TITLE, because=because, command="dlbench releases jax --last 5")
+    headings = ("from", "to", "network", "verdict", "time of a step, now / before", "other changes", "pairs")
+    rows = tuple(_row(*names, sessions) for names, sessions in found.items())
+    table = Table(caption="All comparisons", headings=headings, rows=rows, texts=4)
+    return Section(title=TITLE, blocks=(Paragraph(text=LEAD, items=tuple(_counts(found))), *_picture(cases), table))
+
+
+def _comparisons(cases: Sequence[Measured]) -> Comparisons:
+    found: dict[tuple[str, str, str], list[Measured]] = {}
+    for case in sorted(cases, key=lambda one: one.session):
+        if pairing := case.result.pairing:
+            found.setdefault((pairing.old.framework, case.case.framework, _workload(case)), []).append(case)
+    return found
+
+
+def _workload(case: Measured) -> str:
+    threads = many(case.case.threads, "thread")
+    return " · ".join((case.case.model, case.case.dataset, threads))
+
+
+def _counts(found: Comparisons) -> Iterator[str]:
+    """A line for each two versions: how many of their cases ended how."""
+    of_versions: dict[tuple[str, str], Counter[str]] = {}
+    for (old, new, _), sessions in found.items():
+        of_versions.setdefault((old, new), Counter())[_outcome(sessions)] += 1
+    for (old, new), outcomes in of_versions.items():
+        yield f"{old} → {new}: " + ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items())
+
+
+def _outcome(sessions: Sequence[Measured]) -> str:
+    """That of the first session; for a regression, whether a later one confirmed it."""
+    first, *later = [case.result.outcome for case in sessions]
+    if first is not CaseOutcome.REGRESSED or not later:
+        return first.value
+    return "regressed, confirmed" if CaseOutcome.REGRESSED in later else "regressed, not confirmed"
+
+
+def _row(old: str, new: str, workload: str, sessions: Sequence[Measured]) -> tuple[str, ...]:
+    first = sessions[0]
+    verdicts = {verdict.metric: verdict for verdict in first.result.verdicts}
+    others = [verdict for name, verdict in verdicts.items() if name != MAIN_METRIC and _is_change(verdict)]
+    pairing = first.result.pairing
+    pairs = len(pairing.new_first) if pairing else 0
+    main = verdicts.get(MAIN_METRIC)
+    shown = "–" if main is None else figures.change(main).removeprefix("ratio ")
+    return (old, new, workload, _outcome(sessions), shown, "; ".join(map(_stated, others)) or "–", f"{pairs:,}")
+
+
+def _is_change(verdict: Verdict) -> bool:
+    return verdict.outcome in (VerdictOutcome.REGRESSED, VerdictOutcome.IMPROVED)
+
+
+def _stated(verdict: Verdict) -> str:
+    heading = METRICS[verdict.metric].heading if verdict.metric in METRICS else verdict.metric
+    return f"{heading} {verdict.outcome}, {figures.change(verdict)}"
+
+
+def _picture(cases: Sequence[Measured]) -> Iterator[Picture]:
+    chart = changes.chart(cases, {MAIN_METRIC: METRICS[MAIN_METRIC]})
+    if isinstance(chart, Chart):
+        outcomes = Counter(str(row[3]) for row in chart.rows)
+        words = ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items())
+        yield pictures.drawn(chart, cases, name="versions", alt=f"Changes of the time of a step: {words}")

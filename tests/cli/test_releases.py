@@ -1,0 +1,123 @@
+"""``dlbench releases``, as a user calls it, with tests that write the journal of a session in place of training."""
+
+import json
+import textwrap
+
+import pytest
+
+from pytest_dlbench.cli.main import main
+
+BENCH = """
+    from dataclasses import replace
+    from pathlib import Path
+
+    from pytest_dlbench.records import CaseOutcome, VerdictOutcome
+    from pytest_dlbench.storing import Entry, Journal
+    from tests.doubles.judged import both_sides, write_pairs
+    from tests.doubles.records import verdict
+
+    OUTCOMES = {outcomes!r}
+
+    def test_it(pytestconfig):
+        folder = Path(pytestconfig.getoption("dlbench_journals"))
+        step = folder.parent if folder.name == "again" else folder
+        said = OUTCOMES[step.name].split()[folder.name == "again"]
+        with Path("sessions.txt").open("a") as file:
+            print(folder.relative_to(Path.cwd()), file=file)
+        changed = verdict() if said == "regressed" else verdict(outcome=VerdictOutcome.EQUIVALENT)
+        journal = Journal(folder)
+        old, new = pytestconfig.getoption("dlbench_ab").split(",")
+        sides = both_sides(old, new, step=0.02, outcome=CaseOutcome(said), verdicts=(changed,))
+        write_pairs(journal, sides)
+        if said != "crashed":
+            journal.append(Entry(ended="2026-11-25T12:00:00"))
+"""
+
+
+@pytest.fixture
+def releases(tmp_path, monkeypatch, capsys):
+    """Call the command on MLX, whose cases end as it is said; returns status, output, and the sessions that ran."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:cacheprovider")
+
+    def call(outcomes, *options):
+        (tmp_path / "test_it.py").write_text(textwrap.dedent(BENCH.replace("{outcomes!r}", repr(outcomes))))
+        among = list(dict.fromkeys(version for step in outcomes for version in step.split("..")))
+        status = main(["releases", "mlx", "--among", ",".join(among), "--bench", "test_it.py", *options])
+        log = tmp_path / "sessions.txt"
+        ran = [line.removeprefix(".dlbench/releases/mlx/") for line in log.read_text().split()] if log.exists() else []
+        return status, capsys.readouterr().out, ran
+
+    return call
+
+
+def test_each_release_is_compared_with_the_one_before_and_an_undecided_case_is_status_3(releases):
+    status, out, ran = releases({"0.32.2..0.32.3": "passed", "0.32.3..0.32.4": "inconclusive"})
+    assert status == 3
+    assert ran == ["0.32.2..0.32.3", "0.32.3..0.32.4"]
+    assert "0.32.2 → 0.32.3\n  training-mlx==0.32.3-tartu-mnist-cnn-digits28-cpu: passed\n    step_time" in out
+    assert "0.32.3 → 0.32.4\n  training-mlx==0.32.4-tartu-mnist-cnn-digits28-cpu: inconclusive\n" in out
+
+
+def test_a_regression_that_a_second_session_confirms_fails(releases):
+    status, out, ran = releases({"0.32.3..0.32.4": "regressed regressed"})
+    assert status == 1
+    assert ran == ["0.32.3..0.32.4", "0.32.3..0.32.4/again"]
+    assert "cpu: regressed\n" in out
+    assert "    again:\n    step_time        regressed" in out
+
+
+def test_what_has_ended_is_not_run_again_and_what_was_interrupted_goes_on(releases):
+    releases({"0.32.2..0.32.3": "passed", "0.32.3..0.32.4": "crashed"})
+    status, out, ran = releases({"0.32.2..0.32.3": "passed", "0.32.3..0.32.4": "passed"})
+    assert ran == ["0.32.2..0.32.3", "0.32.3..0.32.4", "0.32.3..0.32.4"]
+    assert "--dlbench-resume" in out
+    assert status == 0
+
+
+def test_a_regression_that_a_second_session_does_not_find_is_unconfirmed_also_in_json(releases):
+    status, out, _ = releases({"0.32.3..0.32.4": "regressed passed"}, "--json")
+    assert status == 3
+    (step,) = json.loads(out)
+    assert (step["old"], step["new"]) == ("0.32.3", "0.32.4")
+    assert [case["outcome"] for case in step["cases"]] == ["unconfirmed"]
+    assert step["cases"][0]["verdicts"][0]["metric"] == "step_time"
+
+
+def test_a_session_that_compares_nothing_fails(releases, tmp_path):
+    status, out, _ = releases({"0.32.3..0.32.4": "passed"}, "--pytest=-k nothing")
+    assert status == 1
+    assert "0.32.3 → 0.32.4: nothing was compared; see what pytest printed" in out
+
+
+def test_a_plan_lists_the_commands_and_runs_nothing(releases):
+    status, out, ran = releases({"0.32.3..0.32.4": "passed"}, "--plan", "--pytest=--dlbench-scale=smoke")
+    assert (status, ran) == (0, [])
+    assert out.startswith("0.32.3 → 0.32.4: pytest test_it.py --dlbench-ab=mlx==0.32.3,mlx==0.32.4 --dlbench-build")
+    assert out.endswith("--dlbench-scale=smoke\n")
+
+
+def test_releases_of_a_dependency_leave_the_other_pins_as_they_are(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["releases", "mlx", "--of", "numpy", "--among", "2.4.5,2.4.6", "--plan"]) == 0
+    assert "/numpy-2.4.5.txt,mlx@" in capsys.readouterr().out
+    old, new = (tmp_path / ".dlbench/releases/mlx-numpy" / f"numpy-{version}.txt" for version in ("2.4.5", "2.4.6"))
+    assert old.read_text().replace("numpy==2.4.5", "numpy==2.4.6") == new.read_text()
+    assert "mlx==" in new.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["mlx", "--among", "0.32.4"], "expected at least two releases to compare, got 0.32.4"),
+        (["mlx", "--among", "0.32.4,0.32.3"], "expected the oldest version first"),
+        (["mlx", "--of", "scipy", "--among", "1.1,1.2"], "--of scipy: mlx pins mlx, mlx-cpu, numpy"),
+        (["mlxx"], "did you mean"),
+        (["mlx", "--among", "1.x,2"], "--among: Invalid version: '1.x'"),
+    ],
+    ids=["one", "order", "no dependency", "unknown", "no version"],
+)
+def test_wrong_arguments_are_usage_errors_that_say_what_is_right(words, problem, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["releases", *words]) == 2
+    assert problem in capsys.readouterr().err

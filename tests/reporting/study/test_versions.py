@@ -1,0 +1,69 @@
+"""The section of a study about versions that ran in pairs."""
+
+from dataclasses import replace
+
+import pytest
+
+from pytest_dlbench.records import CaseOutcome, VerdictOutcome
+from pytest_dlbench.reporting.study import study, versions
+from pytest_dlbench.reporting.study.document import Lacking, Table
+from pytest_dlbench.storing import Journal
+from tests.doubles.judged import both_sides, judged, measured, write, write_pairs
+from tests.doubles.records import verdict
+
+EQUIVALENT = verdict(outcome=VerdictOutcome.EQUIVALENT, change=1.01, lower=0.99, upper=1.03)
+MEMORY = verdict(metric="peak_rss", old=5e8, new=6e8)
+
+
+def in_session(name, outcome, *verdicts):
+    """The candidate's case of a session, with these verdicts."""
+    _, candidate = both_sides(outcome=outcome, verdicts=verdicts)
+    return replace(candidate, session=name)
+
+
+def rows(*cases):
+    section = versions.section(measured(*cases))
+    (table,) = (block for block in section.blocks if isinstance(block, Table))
+    return [row[3:] for row in table.rows], section.blocks[0].items
+
+
+def test_a_case_has_its_verdict_the_change_of_a_step_and_what_else_changed():
+    found, counts = rows(in_session("1", CaseOutcome.REGRESSED, EQUIVALENT, MEMORY))
+    assert found == [("regressed", "1.010 [0.990, 1.030]", "peak RSS regressed, ratio 1.200 [1.150, 1.250]", "3")]
+    assert counts == ("pytorch==2.12.0 → pytorch==2.13.0: 1 regressed",)
+
+
+@pytest.mark.parametrize(
+    ("later", "said"),
+    [(CaseOutcome.REGRESSED, "regressed, confirmed"), (CaseOutcome.PASSED, "regressed, not confirmed")],
+)
+def test_a_second_session_confirms_a_regression_or_does_not(later, said):
+    first = in_session("1", CaseOutcome.REGRESSED, verdict())
+    found, counts = rows(in_session("2", later, verdict()), first)
+    assert [row[0] for row in found] == [said]
+    assert counts == (f"pytorch==2.12.0 → pytorch==2.13.0: 1 {said}",)
+
+
+def test_a_case_without_figures_has_a_dash():
+    found, _ = rows(in_session("1", CaseOutcome.DIVERGED))
+    assert found == [("diverged", "–", "–", "3")]
+
+
+def test_without_pairs_the_command_that_records_them_is_named():
+    found = versions.section(measured(judged()))
+    assert isinstance(found, Lacking)
+    assert found.command.startswith("dlbench releases")
+
+
+def test_pairs_are_in_their_own_section_and_not_among_the_frameworks(tmp_path):
+    journals = tmp_path / "journals"
+    write(Journal(journals), [judged("jax"), judged("pytorch", step=0.02)])
+    write_pairs(Journal(journals / "pairs"), both_sides(step=0.001, verdicts=(EQUIVALENT,)))
+    for path in (journals / "pairs").iterdir():
+        path.rename(journals / f"2{path.name}")
+    page = study.make(tmp_path).files["index.md"].decode()
+    _, _, networks = page.partition("## Network by network")
+    assert "pytorch==2.13.0" not in networks.partition("## ")[0]
+    assert "| pytorch==2.12.0 | pytorch==2.13.0 | tartu-mnist-cnn · digits28 · 2 threads | passed |" in page
+    assert "jax has the shortest step in 1 of 1 cell" in page
+    assert "pictures/versions.svg" in page
