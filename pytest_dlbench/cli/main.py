@@ -69,7 +69,7 @@ exit status of every command:
   0    done, and everything read is intact; compare: nothing is worse
   1    something is damaged, refused or missing (named; the rest is done); compare, bump, releases: something is worse
   2    usage error: no such command, option, name or file
-  3    compare, bisect, releases: nothing is known to be worse, but some comparisons were undecided; bump: some were not made
+  3    compare, bisect, releases: nothing is known to be worse, but comparisons were undecided; bump: some were not made
   130  Ctrl-C; after SIGTERM and SIGHUP 143 and 129, except where a command reports what it found by then
 "dlbench COMMAND --help" explains them for each command, with examples. --json prints one JSON document.
 """

@@ -1,7 +1,8 @@
 """From a run to its figures, one function each; None if a run has no such figure."""
 
-from collections.abc import Callable, Iterable, Sequence
-from math import exp, isnan, prod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from math import exp, inf, isnan, prod
 from statistics import fmean, median, quantiles
 from typing import Literal
 
@@ -14,6 +15,8 @@ from pytest_dlbench.records.breakdowns import StepPhase
 LARGEST_LOSS = 700.0
 # As many as golden losses have: the path of the training is still that of its seed.
 FIRST_STEPS = 10
+# Samples of processor time that are closer together show how the kernel rounds it.
+PEAK_SECONDS = 0.1
 
 
 def quiet_steps(run: Run) -> Sequence[float]:
@@ -268,6 +271,45 @@ def cpu_use(run: Run) -> float:
     """The mean number of busy processors."""
     usage = phase(run)
     return (usage.user_seconds + usage.system_seconds) / usage.wall_seconds
+
+
+def processors_share(seconds: Callable[[Usage], float | None]) -> Callable[[Run], float | None]:
+    """A reading of seconds of processors as a share of what all of the machine's have; None in older files."""
+
+    def value(run: Run) -> float | None:
+        usage = phase(run)
+        used = seconds(usage)
+        return used / usage.wall_seconds / len(usage.core_use) if usage.core_use and used is not None else None
+
+    return value
+
+
+def iowait_seconds(usage: Usage) -> float | None:
+    """Seconds in which processors of the machine were idle while a process waited for a disk."""
+    return None if usage.iowait_cpus is None else usage.iowait_cpus * usage.wall_seconds
+
+
+def peak_cpu_use(run: Run) -> float | None:
+    """The largest number of busy processors between two samples of training; None with fewer than two.
+
+    Samples less than PEAK_SECONDS apart are skipped.
+    """
+    usage, line = phase(run), run.timeline
+    if usage.began_seconds is None:
+        return None
+    ended = usage.began_seconds + usage.wall_seconds
+    samples = zip(line.seconds, line.cpu_seconds, strict=True)
+    found = _apart(sample for sample in samples if usage.began_seconds <= sample[0] <= ended)
+    return max(((after - before) / (now - began) for (began, before), (now, after) in pairwise(found)), default=None)
+
+
+def _apart(samples: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+    """Samples that are at least PEAK_SECONDS apart."""
+    last = -inf
+    for seconds, value in samples:
+        if seconds - last >= PEAK_SECONDS:
+            last = seconds
+            yield seconds, value
 
 
 def load_time(run: Run) -> float | None:

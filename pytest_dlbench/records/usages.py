@@ -18,6 +18,7 @@ class GpuUsage:
     name: str
     uuid: str
     utilisation: float | None = None
+    utilisation_peak: float | None = None
     memory_peak_bytes: int | None = None
     process_memory_peak_bytes: int | None = None
     power_mean_watts: float | None = None

@@ -100,6 +100,7 @@ def usage(gpu: Gpu, readings: Sequence[GpuReading], ours: frozenset[int]) -> Gpu
         name=gpu.name,
         uuid=gpu.uuid,
         utilisation=_mean(reading.utilisation for reading in readings),
+        utilisation_peak=_peak(reading.utilisation for reading in readings),
         memory_peak_bytes=_peak(reading.memory_bytes for reading in readings),
         process_memory_peak_bytes=_peak(_process_bytes(reading, ours) for reading in readings),
         power_mean_watts=_mean(reading.watts for reading in readings),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pytest_dlbench.errors import OptionError
 from pytest_dlbench.judging import METRICS, Metric, extended, read_all, steady_steps, summarise
 from pytest_dlbench.judging.metrics import hooked
-from pytest_dlbench.records import POWER_LIMIT, GpuUsage, RunOutcome
+from pytest_dlbench.records import POWER_LIMIT, GpuUsage, RunOutcome, Timeline
 from tests.doubles import records
 
 # Token by token, of more than ten classes: all metrics apply.
@@ -23,8 +23,10 @@ OF_SOME_RECIPES = {"time_to_accuracy", "epochs_to_accuracy", "reached_accuracy",
 OF_PAIRS = {"step_cpu_time"}
 OF_SOME_MACHINES = {
     *("energy", "gpu_energy", "gpu_memory", "gpu_utilisation", "gpu_allocated", "gpu_power", "gpu_clock"),
-    *("gpu_temperature", "gpu_throttled", "samples_per_joule"),
+    *("gpu_temperature", "gpu_throttled", "samples_per_joule", "peak_gpu_utilisation"),
 }
+# Of runs that were sampled as they are now: below.
+OF_SAMPLES = {"peak_cpu_use", "user_share", "system_share", "iowait_share"}
 # Of several workers: tests/judging/test_workers.py
 OF_WORKERS = {"exchange_share", "exchanged"}
 # Of what is counted after the measurement, where a framework or the kernel counts it.
@@ -137,6 +139,44 @@ def test_cpu_use_is_cpu_seconds_a_second_of_training():
     assert value("cpu_use", records.run(usage=usage)) == 1.75
 
 
+def in_training(timeline=None, **fields):
+    """A run whose training has this usage."""
+    usage = records.usage(wall_seconds=2.0, **fields)
+    return replace(records.run(usage={"train": usage}), **({"timeline": timeline} if timeline else {}))
+
+
+def test_shares_of_processors_are_of_all_that_the_machine_has():
+    used = {"user_seconds": 3.0, "system_seconds": 0.5, "iowait_cpus": 0.2, "core_use": (0.9, 0.5, 0.2, 0.2)}
+    run = in_training(**used)
+    assert [value(name, run) for name in ("user_share", "system_share", "iowait_share")] == [
+        pytest.approx(share) for share in (3 / 2 / 4, 0.5 / 2 / 4, 0.2 / 4)
+    ]
+    older = in_training(**{**used, "core_use": (), "iowait_cpus": None})
+    assert [value(name, older) for name in ("user_share", "system_share", "iowait_share")] == [None] * 3
+
+
+def test_peak_cpu_use_is_the_steepest_part_of_training_and_not_of_what_is_before_or_after():
+    line = Timeline(
+        seconds=(0.0, 1.0, 1.05, 2.0, 2.5, 9.0), rss_bytes=(1,) * 6, cpu_seconds=(0.0, 10.0, 10.5, 11.0, 12.0, 99.0)
+    )
+    assert value("peak_cpu_use", in_training(line, began_seconds=1.0)) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("began", [None, 5.0], ids=["older file", "no samples"])
+def test_there_is_no_peak_cpu_use_without_two_samples(began):
+    line = Timeline(seconds=(0.0, 1.0), rss_bytes=(1, 1), cpu_seconds=(0.0, 1.0))
+    assert value("peak_cpu_use", in_training(line, began_seconds=began)) is None
+
+
+def test_mean_memory_is_that_of_training():
+    assert value("mean_rss", in_training(rss_mean_bytes=7)) == 7
+
+
+def test_evaluation_time_is_that_of_the_test_split_and_absent_without_one():
+    assert value("evaluation_time", records.run()) == records.evaluation().seconds
+    assert value("evaluation_time", replace(records.run(), evaluation=None)) is None
+
+
 @given(st.floats(min_value=1e-3, max_value=1e3))
 def test_times_scale_with_the_steps(factor):
     slow = records.run(training=records.training([factor * seconds for seconds in FOURTEEN]))
@@ -164,6 +204,7 @@ def test_every_metric_is_listed_under_its_name(name):
         - OF_PAIRS
         - OF_LONG_RUNS
         - OF_SOME_MACHINES
+        - OF_SAMPLES
         - OF_TOKENS
         - OF_WORKERS
         - OF_BREAKDOWNS
@@ -250,6 +291,7 @@ def test_a_summary_of_inference_has_its_figures():
 def test_what_only_some_machines_tell_is_read_off_their_runs_and_absent_elsewhere(name):
     full = replace(
         CARD,
+        utilisation_peak=1.0,
         power_mean_watts=300.0,
         sm_clock_mean_mhz=1400.0,
         temperature_peak_celsius=80.0,
@@ -359,6 +401,7 @@ def test_reading_all_gives_each_metric_one_value_a_run():
         *OF_PAIRS,
         *OF_LONG_RUNS,
         *OF_SOME_MACHINES,
+        *OF_SAMPLES,
         *OF_TOKENS,
         *OF_WORKERS,
         *OF_BREAKDOWNS,

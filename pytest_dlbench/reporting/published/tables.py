@@ -21,7 +21,6 @@ ABSENT: Mapping[str, str] = {
     Absence.NO_MODEL: "the network cannot be rebuilt: neither text nor code defines it",
     Absence.NO_EQUIVALENT: "the framework has no equivalent (Caffe, Torch, Knet, R, Auto-Keras)",
     Absence.SEVERAL_GPUS: "several GPUs trained together; workers train on processors only",
-    Absence.NO_METRIC: "no metric measures it",
 }
 UNMATCHED: Mapping[str, str] = {
     Unmatched.NO_GPU: "measured on a GPU, and no record is from one",

@@ -72,7 +72,6 @@ def test_a_place_has_a_model_frameworks_a_metric_and_a_data_set_of_ours():
         ({"framework": "Torch", "model": "FCN-R"}, Absence.NO_EQUIVALENT),
         ({"source": "hkbu", "framework": "MXNet", "gpus": "4"}, Absence.SEVERAL_GPUS),
         ({"metric": "gpu_power_avg", "gpus": "0"}, Absence.IDLE_GPU),
-        ({"metric": "cpu_iowait_avg", "framework": "TensorFlow"}, Absence.NO_METRIC),
         ({"metric": "epochs_logged"}, Absence.CONDITION),
         ({"model": "faster-rcnn"}, Absence.NO_MODEL),
         ({"framework": "MXNet", "metric": "gpu_memory_avg", "value": "0.0"}, Absence.ZERO),
