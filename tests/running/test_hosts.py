@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 from random import Random
 
@@ -282,9 +283,16 @@ def test_a_host_ends_its_run_with_the_line_to_its_driver(tmp_path):
 class Older(Pipes):
     """A host with another version of this package."""
 
+    greeting = Greeting(version="0.0.1", path=())
+
     def send(self, line: bytes) -> None:
-        greeting = Greeting(version="0.0.1", path=())
-        super().send(request("hello", greeting) if b'"hello"' in line else line)
+        super().send(request("hello", self.greeting) if b'"hello"' in line else line)
+
+
+class OtherPython(Older):
+    """A host with another version of Python."""
+
+    greeting = Greeting(version=metadata.version("pytest-dlbench"), path=(), python="3.9.18")
 
 
 class Dead(Pipes):
@@ -298,15 +306,17 @@ class Dead(Pipes):
 def test_each_host_is_examined_once_and_one_that_cannot_make_runs_with_the_reason():
     patience = Patience(waiting=lambda _: None, limit_seconds=1.0)
     usable = frozenset(os.sched_getaffinity(0))
-    engine = Engine(Pipes, Older, Dead, Pipes, cores=(usable, usable, usable, frozenset({min(usable)})))
-    first, older, dead, other = examined(engine, patience)
-    assert [one.host for one in (first, older, dead, other)] == ["host1", "host2", "host3", "host4"]
+    kinds = (Pipes, Older, Dead, OtherPython, Pipes)
+    engine = Engine(*kinds, cores=(*[usable] * 4, frozenset({min(usable)})))
+    first, older, dead, another, other = examined(engine, patience)
+    assert [one.host for one in (first, older, dead, another, other)] == [f"host{place}" for place in range(1, 6)]
     assert {"load", "cores"} <= {finding.topic for finding in first.findings}
     assert [(one.problem, one.message) for one in (first, other)] == [(None, "")] * 2
     assert first.machine_class != other.machine_class
     assert re.match(r"host2: pytest-dlbench \S+ is installed in .*, expected 0\.0\.1, the driver's", older.message)
     assert "pytest-dlbench must be installed there" in dead.message
-    assert engine.leases[-1] == {"host1", "host2", "host3"}
+    assert re.match(r"host4: \S+ is Python \S+, expected 3\.9, the driver's \(3\.9\.18\)", another.message)
+    assert engine.leases[-1] == {"host1", "host2", "host3", "host4"}
 
 
 def test_hosts_that_are_not_given_in_time_are_said_to_be_missing():

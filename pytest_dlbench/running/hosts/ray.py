@@ -159,6 +159,10 @@ class RayEngine:
                 with _signals_kept():
                     ray.init(address="auto", log_to_driver=False, logging_level="ERROR")
             except (ConnectionError, RuntimeError, ValueError) as error:
+                if "Version mismatch" in str(error):
+                    # Ray's message has lines for both sides.
+                    said = " ".join(str(error).split())
+                    raise DlbenchError(f"--dlbench-on ray: {said}: install the same on all hosts") from error
                 raise DlbenchError(
                     f"--dlbench-on ray: no cluster answers: {_first_line(error)}; this machine must be a node of it"
                     " (ray status shows whether it is); RAY_ADDRESS=HOST:6379, the head's, names one of several"
