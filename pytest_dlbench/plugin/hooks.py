@@ -16,6 +16,7 @@ from pytest_dlbench.errors import DlbenchError, OptionError
 from pytest_dlbench.judging import Metrics
 from pytest_dlbench.model import Recipe
 from pytest_dlbench.options import Options
+from pytest_dlbench.options.parsers import RAY
 from pytest_dlbench.planning import hookspecs
 from pytest_dlbench.planning.hookspecs import TAKER
 from pytest_dlbench.planning.registry import KNOWN, Registry, hooked
@@ -24,10 +25,11 @@ from pytest_dlbench.plugin import gpus, markers, parametrize
 from pytest_dlbench.plugin.agenda import Collected
 from pytest_dlbench.plugin.dry_run import Planner
 from pytest_dlbench.plugin.signals import Signals
-from pytest_dlbench.plugin.terminal import RESUMED, Reporter
+from pytest_dlbench.plugin.terminal import MACHINE, RESUMED, UNOPENED, Reporter
 from pytest_dlbench.records import CaseOutcome, CaseResult, Certificate, Record, codec
 from pytest_dlbench.records.reasons import Caution
 from pytest_dlbench.reporting import foreign, progress
+from pytest_dlbench.running.hosts import membership
 from pytest_dlbench.running.progress import Silent
 from pytest_dlbench.sampling.survivors import end_orphans
 from pytest_dlbench.storing.resuming import resume
@@ -96,6 +98,8 @@ def pytest_configure(config: pytest.Config) -> None:
         registry = hooked(registry, config.hook, config)
         parametrize.check_names(asked, registry)
         config.stash[SIDES] = sides_of(asked.ab, asked.frameworks, registry, config.rootpath)
+        if asked.on == RAY and not config.option.collectonly:
+            membership.check()
     except OptionError as error:
         raise pytest.UsageError(foreign.block(str(error))) from error
     _exit_if(gpus.missing(asked, registry))
@@ -149,7 +153,7 @@ def session_of(config: pytest.Config) -> "Session":
         shown = config.pluginmanager.get_plugin(TAKER) or config.pluginmanager.get_plugin(REPORTER)
         listener = shown.progress if shown else Silent()
         worker = getattr(config, "workerinput", {})
-        hosts = settings.hosts(asked)
+        hosts = settings.hosts(asked, config.stash.get(MACHINE, None))
         config.stash[SESSION] = open_session(
             settings.run_settings(asked, hosts, listener, config.stash[REGISTRY].metrics),
             settings.gate_policy(asked),
@@ -166,6 +170,19 @@ def session_of(config: pytest.Config) -> "Session":
             cases=config.stash.get(CASES, 1),
         )
     return config.stash[SESSION]
+
+
+def _opened(config: pytest.Config) -> "Session":
+    """The benchmark session; fails the test if it cannot be opened."""
+    if UNOPENED not in config.stash:
+        try:
+            return session_of(config)
+        except DlbenchError as error:
+            from pytest_dlbench.reporting import explain  # noqa: PLC0415 - see session_of
+
+            config.stash[UNOPENED] = explain.error(error, config.stash[REGISTRY].metrics)
+    # Outside the handler: pytest would report the handled exception as well.
+    pytest.fail(config.stash[UNOPENED], pytrace=False)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -374,6 +391,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if (output := getattr(session.config, "workeroutput", None)) is not None:
         output["dlbench_left_out"] = codec.builtins(stash[parametrize.SKIPPED])
         if SESSION in stash:
+            output["dlbench_machine"] = codec.builtins(stash[SESSION].settings.machine)
             output["dlbench_journal"] = str(stash[SESSION].journal.path)
             output["dlbench_taken"] = stash[SESSION].resumption.recorded.taken
             output["dlbench_journal_problem"] = stash[SESSION].journal.problem
@@ -425,7 +443,7 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
     from pytest_dlbench.workflows import recording  # noqa: PLC0415 - see session_of
 
     config, node, asked = request.config, request.node, request.config.stash[OPTIONS]
-    session = session_of(config)
+    session = _opened(config)
     session.resumption.test, session.comparer.suite = node.nodeid, node.path.parent
 
     def report(record: Record, result: CaseResult) -> None:

@@ -18,6 +18,8 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 
+import pytest
+
 from tests import figures
 from tests.figures import DOCS, Conditions, heading, row, wrapped
 from tests.perf.simulated_hosts import SETTINGS
@@ -90,9 +92,10 @@ class Measured:
     printed: str
 
 
-def measure(folder: Path, *, hosts: int, cases: int, lost_every: int, counts: bool = False) -> Measured:
+def measure(folder: Path, *, hosts: int, cases: int, lost_every: int, until: int = 0, counts: bool = False) -> Measured:
     """One session of this many cases, a multiple of PARTS and of MODELS unless there are fewer.
 
+    It is ended after ``until`` of them if that is not zero.
     ``counts`` counts the instructions of one case of each part but the first, which takes some tenths of a second each.
     """
     models = min(cases // 2, MODELS)
@@ -101,7 +104,7 @@ def measure(folder: Path, *, hosts: int, cases: int, lost_every: int, counts: bo
     (folder / "test_suite.py").write_text(TEST)
     (folder / "pytest.ini").write_text("[pytest]\n")
     file = folder / "measurements.json"
-    asked = {"hosts": hosts, "lost_every": lost_every, "every": cases // PARTS, "counts": counts}
+    asked = {"hosts": hosts, "lost_every": lost_every, "every": cases // PARTS, "until": until, "counts": counts}
     asked["measurements"] = str(file)
     variables = {
         **os.environ,
@@ -165,9 +168,10 @@ def _part(before: dict[str, float], after: dict[str, float]) -> Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """A session and its conditions: every ``lost_every``-th lease lost its host."""
+    """A session and its conditions: every ``lost_every``-th lease lost its host. It may have ended before all cases."""
 
     measured: Measured
+    collected: int
     lost_every: int
     conditions: Conditions
 
@@ -176,14 +180,15 @@ def lines(kept: Kept) -> list[str]:
     """What the page says."""
     found = kept.measured
     cases, collected = found.parts[-1].cases, f"{found.collected_rss_bytes / 2**20:.0f} MiB"
+    ended = f", ended after {cases:,}" if cases < kept.collected else ""
     text = (
         f"Measured with {found.hosts:,} simulated hosts that reply at once, each leased in turn, a host lost in every"
-        f" {kept.lost_every}th lease, and a session of {cases:,} cases, on {kept.conditions}. The report at the end"
-        f" took {found.report_cpu_seconds:.0f} s of processor time."
+        f" {kept.lost_every}th lease, and a session of {kept.collected:,} cases{ended}, on {kept.conditions}. The"
+        f" report at the end took {found.report_cpu_seconds:.0f} s of processor time."
     )
     names = ("cases", "processor time of each", "memory of the driver, after them", "growth for each")
     groups = [found.parts[start : start + PARTS_OF_ROW] for start in range(0, len(found.parts), PARTS_OF_ROW)]
-    first = row(f"none, {cases:,} collected", "–", collected, "–")
+    first = row(f"none, {kept.collected:,} collected", "–", collected, "–")
     befores = [(0, found.collected_rss_bytes), *((group[-1].cases, group[-1].rss_bytes) for group in groups[:-1])]
     return [*wrapped(text), *heading(*names), first, *map(_row, groups, befores)]
 
@@ -203,6 +208,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", type=int, default=1_000)
     parser.add_argument("--cases", type=int, default=100_000, help=f"A multiple of {PARTS * MODELS:,} [100000].")
+    parser.add_argument("--until", type=int, default=0, metavar="N", help="End the session after N cases.")
     parser.add_argument("--lost-every", type=int, default=500, metavar="N", help="Every N-th lease loses its host.")
     parser.add_argument("--keep", action="store_true", help="Keep the result, and write the table of the page.")
     parser.add_argument("--page", action="store_true", help="Only write the table again, of what was kept.")
@@ -210,14 +216,20 @@ def main() -> int:
     if not asked.page:
         before = figures.load()
         with tempfile.TemporaryDirectory() as folder:
-            found = measure(Path(folder), hosts=asked.hosts, cases=asked.cases, lost_every=asked.lost_every)
-        if found.status:
+            what = {"cases": asked.cases, "lost_every": asked.lost_every, "until": asked.until}
+            found = measure(Path(folder), hosts=asked.hosts, **what)
+        if found.status not in (0, pytest.ExitCode.INTERRUPTED if asked.until else 0):
             print(found.printed[-4_000:])
             return found.status
         _show(found)
         if asked.keep:
-            kept = replace(found, printed="")
-            figures.keep(FILE, Kept(measured=kept, lost_every=asked.lost_every, conditions=figures.conditions(before)))
+            kept = Kept(
+                measured=replace(found, printed=""),
+                collected=asked.cases,
+                lost_every=asked.lost_every,
+                conditions=figures.conditions(before),
+            )
+            figures.keep(FILE, kept)
     if asked.page or asked.keep:
         figures.write(PAGE, COMMAND, lines(figures.kept(FILE, Kept)))
     return 0
