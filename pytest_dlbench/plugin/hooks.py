@@ -1,6 +1,7 @@
 """The hooks of the process that runs tests, and the fixtures."""
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -24,6 +25,7 @@ from pytest_dlbench.planning.sides import AskedSides, sides_of
 from pytest_dlbench.plugin import gpus, markers, parametrize
 from pytest_dlbench.plugin.agenda import Collected
 from pytest_dlbench.plugin.dry_run import Planner
+from pytest_dlbench.plugin.relay import Outlet, Relaying, Unplanned
 from pytest_dlbench.plugin.signals import Signals
 from pytest_dlbench.plugin.terminal import MACHINE, RESUMED, UNOPENED, Reporter
 from pytest_dlbench.records import CaseOutcome, CaseResult, Certificate, Record, codec
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from pytest_dlbench.plugin.fixture import Dlbench
     from pytest_dlbench.workflows.session import Session
 
-REPORTER = "dlbench-reporter"
+REPORTER, RELAY = "dlbench-reporter", "dlbench-relay"
 OPTIONS = pytest.StashKey[Options]()
 SESSION: pytest.StashKey["Session"] = pytest.StashKey()
 REGISTRY = pytest.StashKey[Registry]()
@@ -150,7 +152,7 @@ def session_of(config: pytest.Config) -> "Session":
 
         asked = config.stash[OPTIONS]
         # A command of dlbench that takes the cases has a progress of its own.
-        shown = config.pluginmanager.get_plugin(TAKER) or config.pluginmanager.get_plugin(REPORTER)
+        shown = next(filter(None, map(config.pluginmanager.get_plugin, (TAKER, REPORTER, RELAY))), None)
         listener = shown.progress if shown else Silent()
         worker = getattr(config, "workerinput", {})
         hosts = settings.hosts(asked, config.stash.get(MACHINE, None))
@@ -195,6 +197,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         agenda = Collected(asked, config.stash[REGISTRY], config.stash[SIDES], lambda: session_of(config))
         reporter = Reporter(config, terminal, asked, agenda, lambda: session_of(config))
         config.pluginmanager.register(reporter, REPORTER)
+    elif told := getattr(config, "workerinput", {}).get("dlbench_progress"):
+        _relay(config, told)
     if config.stash[OPTIONS].plan:
         if terminal is None:
             raise pytest.UsageError("--dlbench-plan: a plan is printed, and -p no:terminal prints nothing; omit one")
@@ -203,6 +207,19 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if config.pluginmanager.hasplugin("dsession"):
         # The controller of pytest-xdist collects nothing: whether there are benchmarks is not known here.
         _begin(config)
+
+
+def _relay(config: pytest.Config, told: Mapping[str, Any]) -> None:
+    """Show progress on the terminal of the controller of pytest-xdist, which is on this machine or not."""
+
+    def host() -> str:
+        return config.stash[SESSION].hosts.leased if SESSION in config.stash else ""
+
+    with suppress(OSError):
+        outlet = Outlet(told, config.workerinput["workerid"], host)
+        asked = config.stash[OPTIONS]
+        agenda = Unplanned(asked, config.stash[REGISTRY], config.stash[SIDES], lambda: session_of(config))
+        config.pluginmanager.register(Relaying(outlet, agenda, asked), RELAY)
 
 
 def _begin(config: pytest.Config) -> None:

@@ -15,6 +15,7 @@ from pytest_dlbench.options import Options
 from pytest_dlbench.options.parsers import LOCAL
 from pytest_dlbench.plugin.agenda import Collected
 from pytest_dlbench.plugin.parametrize import SKIPPED
+from pytest_dlbench.plugin.relay import Inlet, Joined, asked
 from pytest_dlbench.records import CaseResult, Machine, MetricFacts, SkippedCell, codec
 from pytest_dlbench.reporting import foreign
 from pytest_dlbench.reporting.annotations import Failure
@@ -77,6 +78,8 @@ class Reporter:
         self._published: Published | None = None
         is_quiet = terminal_reporter is None or config.getoption("verbose") < 0
         self.progress: Progress = Silent() if is_quiet else Live(self, agenda, self._options.budget)
+        is_joined = self._is_distributed and options.on != LOCAL
+        self._inlet = Inlet(Joined(self.progress).show) if is_joined and isinstance(self.progress, Live) else None
 
     @property
     def is_rewritable(self) -> bool:
@@ -140,6 +143,9 @@ class Reporter:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         self._nodes.append(node)
+        if self._inlet:
+            known = {"columns": self.columns, "processes": len(self._config.getoption("tx"))}
+            node.workerinput["dlbench_progress"] = asked(self._inlet.path, is_rewritable=self.is_rewritable, **known)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -175,6 +181,7 @@ class Reporter:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
         self._pytest = session
+        self._close_inlet()
         if self._saw_benchmarks and not self._ran_some and session.exitstatus == pytest.ExitCode.OK:
             # A matrix with nothing to run must not look like one that passed.
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
@@ -198,6 +205,12 @@ class Reporter:
         if self._is_reported:
             self._end(session)
         return finished
+
+    def _close_inlet(self) -> None:
+        if self._inlet:
+            self._inlet.close()
+        if isinstance(self.progress, Live):
+            self.progress.clear()
 
     def _end(self, session: pytest.Session) -> None:
         """Mark the journals: a session that was interrupted, or stopped at a failure, can be resumed."""
