@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import metadata
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from random import Random
 
@@ -360,3 +361,35 @@ def test_without_ray_the_message_says_what_to_install(tmp_path, monkeypatch):
     hosts = Cluster(RayEngine(), Asked(), 1.0)
     with pytest.raises(DlbenchError, match=r'--dlbench-on ray: .*pip install "pytest-dlbench\[ray\]"'):
         assert hosts.machine
+
+
+# What this process imports instead of Ray, which would join a cluster of another version.
+OTHER_RAY = """
+def is_initialized():
+    return False
+
+def init(**_):
+    raise RuntimeError(
+        "Version mismatch: The cluster was started with:\\n    Ray: 2.50.0\\n    Python: 3.12.1\\n"
+        "This process on 10.0.0.1 was started with:\\n    Ray: 2.60.0\\n    Python: 3.11.7\\n"
+    )
+"""
+
+
+def test_where_ray_refuses_this_version_the_message_has_both(tmp_path, monkeypatch):
+    (tmp_path / "ray.py").write_text(OTHER_RAY)
+    found = spec_from_file_location("ray", tmp_path / "ray.py")
+    module = module_from_spec(found)
+    found.loader.exec_module(module)
+    monkeypatch.setitem(sys.modules, "ray", module)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    with pytest.raises(DlbenchError) as raised:
+        assert Cluster(RayEngine(), Asked(), 1.0).machine
+    assert "cluster was started with: Ray: 2.50.0 Python: 3.12.1" in str(raised.value)
+    assert "was started with: Ray: 2.60.0 Python: 3.11.7: install the same on all hosts" in str(raised.value)
+
+
+def test_a_cluster_without_hosts_says_so_where_its_class_is_asked_for():
+    with pytest.raises(ProblemError) as raised:
+        assert cluster(Engine()).machine
+    assert raised.value.problem == NONE_LEFT
