@@ -18,7 +18,8 @@ from pytest_dlbench.storing.resuming import NEWEST
 
 LOCAL = "local"
 SRUN = "srun"
-ENGINES = (LOCAL, "ray", SRUN)
+RAY = "ray"
+ENGINES = (LOCAL, RAY, SRUN)
 
 
 def flag(text: str, where: str) -> bool:

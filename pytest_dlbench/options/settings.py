@@ -12,7 +12,7 @@ from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.options.parsers import LOCAL, SRUN
 from pytest_dlbench.options.reading import Options
 from pytest_dlbench.planning.plan import RunSettings
-from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.records import CaseOutcome, Machine
 from pytest_dlbench.running.hosts.cluster import Cluster, Engine
 from pytest_dlbench.running.hosts.conversation import Asked
 from pytest_dlbench.running.hosts.host import Hosts
@@ -23,11 +23,12 @@ from pytest_dlbench.running.progress import Progress
 from pytest_dlbench.workflows.settings import GatePolicy, Storage
 
 
-def hosts(options: Options) -> Hosts:
-    """Where runs are made."""
+def hosts(options: Options, machine: Machine | None = None) -> Hosts:
+    """Where runs are made; ``machine`` is the class of a cluster's hosts if it is known without a lease."""
     if options.on == LOCAL:
         return ThisMachine(gpu_numbers=_gpu_numbers(options.devices))
-    return Cluster(engine(options), Asked(builds=options.build, pythons=options.pythons), options.wait)
+    asked = Asked(builds=options.build, pythons=options.pythons)
+    return Cluster(engine(options), asked, options.wait, machine)
 
 
 def engine(options: Options) -> Engine:

@@ -1,6 +1,7 @@
 """The hooks of the process that runs tests, and the fixtures."""
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -16,6 +17,7 @@ from pytest_dlbench.errors import DlbenchError, OptionError
 from pytest_dlbench.judging import Metrics
 from pytest_dlbench.model import Recipe
 from pytest_dlbench.options import Options
+from pytest_dlbench.options.parsers import RAY
 from pytest_dlbench.planning import hookspecs
 from pytest_dlbench.planning.hookspecs import TAKER
 from pytest_dlbench.planning.registry import KNOWN, Registry, hooked
@@ -23,11 +25,13 @@ from pytest_dlbench.planning.sides import AskedSides, sides_of
 from pytest_dlbench.plugin import gpus, markers, parametrize
 from pytest_dlbench.plugin.agenda import Collected
 from pytest_dlbench.plugin.dry_run import Planner
+from pytest_dlbench.plugin.relay import Outlet, Relaying, Unplanned
 from pytest_dlbench.plugin.signals import Signals
-from pytest_dlbench.plugin.terminal import RESUMED, Reporter
+from pytest_dlbench.plugin.terminal import MACHINE, RESUMED, UNOPENED, Reporter
 from pytest_dlbench.records import CaseOutcome, CaseResult, Certificate, Record, codec
 from pytest_dlbench.records.reasons import Caution
 from pytest_dlbench.reporting import foreign, progress
+from pytest_dlbench.running.hosts import membership
 from pytest_dlbench.running.progress import Silent
 from pytest_dlbench.sampling.survivors import end_orphans
 from pytest_dlbench.storing.resuming import resume
@@ -36,7 +40,7 @@ if TYPE_CHECKING:
     from pytest_dlbench.plugin.fixture import Dlbench
     from pytest_dlbench.workflows.session import Session
 
-REPORTER = "dlbench-reporter"
+REPORTER, RELAY = "dlbench-reporter", "dlbench-relay"
 OPTIONS = pytest.StashKey[Options]()
 SESSION: pytest.StashKey["Session"] = pytest.StashKey()
 REGISTRY = pytest.StashKey[Registry]()
@@ -96,6 +100,8 @@ def pytest_configure(config: pytest.Config) -> None:
         registry = hooked(registry, config.hook, config)
         parametrize.check_names(asked, registry)
         config.stash[SIDES] = sides_of(asked.ab, asked.frameworks, registry, config.rootpath)
+        if asked.on == RAY and not config.option.collectonly:
+            membership.check()
     except OptionError as error:
         raise pytest.UsageError(foreign.block(str(error))) from error
     _exit_if(gpus.missing(asked, registry))
@@ -146,10 +152,10 @@ def session_of(config: pytest.Config) -> "Session":
 
         asked = config.stash[OPTIONS]
         # A command of dlbench that takes the cases has a progress of its own.
-        shown = config.pluginmanager.get_plugin(TAKER) or config.pluginmanager.get_plugin(REPORTER)
+        shown = next(filter(None, map(config.pluginmanager.get_plugin, (TAKER, REPORTER, RELAY))), None)
         listener = shown.progress if shown else Silent()
         worker = getattr(config, "workerinput", {})
-        hosts = settings.hosts(asked)
+        hosts = settings.hosts(asked, config.stash.get(MACHINE, None))
         config.stash[SESSION] = open_session(
             settings.run_settings(asked, hosts, listener, config.stash[REGISTRY].metrics),
             settings.gate_policy(asked),
@@ -168,6 +174,19 @@ def session_of(config: pytest.Config) -> "Session":
     return config.stash[SESSION]
 
 
+def _opened(config: pytest.Config) -> "Session":
+    """The benchmark session; fails the test if it cannot be opened."""
+    if UNOPENED not in config.stash:
+        try:
+            return session_of(config)
+        except DlbenchError as error:
+            from pytest_dlbench.reporting import explain  # noqa: PLC0415 - see session_of
+
+            config.stash[UNOPENED] = explain.error(error, config.stash[REGISTRY].metrics)
+    # Outside the handler: pytest would report the handled exception as well.
+    pytest.fail(config.stash[UNOPENED], pytrace=False)
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
     terminal = config.pluginmanager.get_plugin("terminalreporter")
@@ -178,6 +197,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         agenda = Collected(asked, config.stash[REGISTRY], config.stash[SIDES], lambda: session_of(config))
         reporter = Reporter(config, terminal, asked, agenda, lambda: session_of(config))
         config.pluginmanager.register(reporter, REPORTER)
+    elif told := getattr(config, "workerinput", {}).get("dlbench_progress"):
+        _relay(config, told)
     if config.stash[OPTIONS].plan:
         if terminal is None:
             raise pytest.UsageError("--dlbench-plan: a plan is printed, and -p no:terminal prints nothing; omit one")
@@ -186,6 +207,19 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if config.pluginmanager.hasplugin("dsession"):
         # The controller of pytest-xdist collects nothing: whether there are benchmarks is not known here.
         _begin(config)
+
+
+def _relay(config: pytest.Config, told: Mapping[str, Any]) -> None:
+    """Show progress on the terminal of the controller of pytest-xdist, which is on this machine or not."""
+
+    def host() -> str:
+        return config.stash[SESSION].hosts.leased if SESSION in config.stash else ""
+
+    with suppress(OSError):
+        outlet = Outlet(told, config.workerinput["workerid"], host)
+        asked = config.stash[OPTIONS]
+        agenda = Unplanned(asked, config.stash[REGISTRY], config.stash[SIDES], lambda: session_of(config))
+        config.pluginmanager.register(Relaying(outlet, agenda, asked), RELAY)
 
 
 def _begin(config: pytest.Config) -> None:
@@ -374,6 +408,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if (output := getattr(session.config, "workeroutput", None)) is not None:
         output["dlbench_left_out"] = codec.builtins(stash[parametrize.SKIPPED])
         if SESSION in stash:
+            output["dlbench_machine"] = codec.builtins(stash[SESSION].settings.machine)
             output["dlbench_journal"] = str(stash[SESSION].journal.path)
             output["dlbench_taken"] = stash[SESSION].resumption.recorded.taken
             output["dlbench_journal_problem"] = stash[SESSION].journal.problem
@@ -425,7 +460,7 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
     from pytest_dlbench.workflows import recording  # noqa: PLC0415 - see session_of
 
     config, node, asked = request.config, request.node, request.config.stash[OPTIONS]
-    session = session_of(config)
+    session = _opened(config)
     session.resumption.test, session.comparer.suite = node.nodeid, node.path.parent
 
     def report(record: Record, result: CaseResult) -> None:

@@ -12,9 +12,11 @@ import pytest
 
 from pytest_dlbench.judging import SKIPPING, Metrics, described
 from pytest_dlbench.options import Options
+from pytest_dlbench.options.parsers import LOCAL
 from pytest_dlbench.plugin.agenda import Collected
 from pytest_dlbench.plugin.parametrize import SKIPPED
-from pytest_dlbench.records import CaseResult, MetricFacts, SkippedCell, codec
+from pytest_dlbench.plugin.relay import Inlet, Joined, asked
+from pytest_dlbench.records import CaseResult, Machine, MetricFacts, SkippedCell, codec
 from pytest_dlbench.reporting import foreign
 from pytest_dlbench.reporting.annotations import Failure
 from pytest_dlbench.reporting.columns import Layout
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
     from pytest_dlbench.workflows.session import Session
 
 RESUMED = pytest.StashKey[Path | None]()
+# Why there is no benchmark session, as where no cluster answers: it is not tried again for every case.
+UNOPENED = pytest.StashKey[str]()
+# The machine class of a cluster's hosts, as workers of pytest-xdist report it.
+MACHINE = pytest.StashKey[Machine]()
 # pytest-rerunfailures reports a test that it will repeat as "rerun".
 PYTESTS_OWN = ("passed", "failed", "skipped")
 # How pytest exits when every test ran.
@@ -72,6 +78,8 @@ class Reporter:
         self._published: Published | None = None
         is_quiet = terminal_reporter is None or config.getoption("verbose") < 0
         self.progress: Progress = Silent() if is_quiet else Live(self, agenda, self._options.budget)
+        is_joined = self._is_distributed and options.on != LOCAL
+        self._inlet = Inlet(Joined(self.progress).show) if is_joined and isinstance(self.progress, Live) else None
 
     @property
     def is_rewritable(self) -> bool:
@@ -135,6 +143,9 @@ class Reporter:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         self._nodes.append(node)
+        if self._inlet:
+            known = {"columns": self.columns, "processes": len(self._config.getoption("tx"))}
+            node.workerinput["dlbench_progress"] = asked(self._inlet.path, is_rewritable=self.is_rewritable, **known)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -145,6 +156,21 @@ class Reporter:
         self._journals |= {output["dlbench_journal"]} if "dlbench_journal" in output else set()
         self._problems += [output["dlbench_journal_problem"]] if output.get("dlbench_journal_problem") else []
         self._taken += output.get("dlbench_taken", 0)
+        if "dlbench_machine" in output:
+            self._config.stash[MACHINE] = codec.convert(output["dlbench_machine"], Machine, "machine")
+
+    @property
+    def _has_session(self) -> bool:
+        """Whether there was a benchmark session: none where no cluster answers."""
+        if self._is_distributed and self._options.on != LOCAL:
+            # This process would lease a host to learn what it is.
+            return MACHINE in self._config.stash
+        return UNOPENED not in self._config.stash
+
+    @property
+    def _is_reported(self) -> bool:
+        """Whether there is something to report."""
+        return self._saw_benchmarks and self._has_session
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         self._interrupt = excinfo.value
@@ -155,6 +181,7 @@ class Reporter:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
         self._pytest = session
+        self._close_inlet()
         if self._saw_benchmarks and not self._ran_some and session.exitstatus == pytest.ExitCode.OK:
             # A matrix with nothing to run must not look like one that passed.
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
@@ -162,10 +189,10 @@ class Reporter:
             finished = yield
         except OSError:
             # The terminal is gone, and nothing can be printed; the files can still be written.
-            if self._saw_benchmarks:
+            if self._is_reported:
                 self._publish()
             raise
-        if self._terminal is None and self._saw_benchmarks:
+        if self._terminal is None and self._is_reported:
             is_error = not self._ran_some and not self._interrupt
             for error in (*self._publish().errors, *([NOTHING] if is_error else [])):
                 print(f"dlbench: {foreign.block(error)}", file=sys.stderr)
@@ -175,9 +202,15 @@ class Reporter:
             budget = self._options.false_alarms
             last = last_line.line(self._results, budget, self._repeated, self._metrics, self._unmeasured)
             self._terminal.write_line(last)
-        if self._saw_benchmarks:
+        if self._is_reported:
             self._end(session)
         return finished
+
+    def _close_inlet(self) -> None:
+        if self._inlet:
+            self._inlet.close()
+        if isinstance(self.progress, Live):
+            self.progress.clear()
 
     def _end(self, session: pytest.Session) -> None:
         """Mark the journals: a session that was interrupted, or stopped at a failure, can be resumed."""
@@ -195,6 +228,11 @@ class Reporter:
         # With --tb=no the last line of dots has not ended.
         terminalreporter.ensure_newline()
         terminalreporter.section("dlbench")
+        if not self._has_session:
+            for line in foreign.lines(self._skips()):
+                terminalreporter.write_line(line)
+            terminalreporter.write_line(f"ERROR: {NOTHING}, see the reasons above", red=True)
+            return
         published = self._publish()
         for line in foreign.lines((*self._lines(), *published.lines)):
             terminalreporter.write_line(line)
@@ -273,7 +311,6 @@ class Reporter:
             scaling,
             searches,
             side_by_side,
-            skips,
             tables,
             terminal,
         )
@@ -290,11 +327,16 @@ class Reporter:
         lines += ranking.lines(rows)
         lines += searches.lines(rows)
         lines += terminal.notes(self._results, self._metrics)
-        lists_reasons = self._config.getoption("verbose") > 0 or set("saA") & set(self._config.getoption("reportchars"))
-        lines += skips.lines(self._skipped, is_listed=bool(lists_reasons))
+        lines += self._skips()
         finished = sum(result not in self._unfinished for result in self._results)
         lines += [terminal.interrupted(finished, self._agenda.collected)] if self._interrupt else []
         return [*lines, *self._resumed(), *terminal.journals(self._written())]
+
+    def _skips(self) -> list[str]:
+        from pytest_dlbench.reporting import skips  # noqa: PLC0415 - as above
+
+        lists_reasons = self._config.getoption("verbose") > 0 or set("saA") & set(self._config.getoption("reportchars"))
+        return skips.lines(self._skipped, is_listed=bool(lists_reasons))
 
     def _resumed(self) -> list[str]:
         if not self._options.resume:

@@ -14,6 +14,8 @@ from pytest_dlbench.running.waits import REPORT_SECONDS, Wait
 
 # Without a terminal, a phase is printed only after this much silence: CI may take a silent job for dead.
 SILENCE_SECONDS = 300.0
+# Before a line that takes the place of the one before; alone, it only removes that.
+ERASED = "\r\x1b[2K"
 # Characters of a case's name that are kept, before the rest of the line is cut.
 SHORTEST_NAME = 24
 
@@ -170,10 +172,19 @@ class Live:
         line = foreign.line(f"case {self._finished}: {result.case.id}: {result.outcome}, {shown}{where}")
         self._screen.write(f"\n{line}\n")
 
+    def line(self, text: str) -> None:
+        """Show a line of another process of this session, which stays."""
+        self.clear()
+        self._screen.write(f"{foreign.line(text.rstrip())}\n")
+
+    def doing(self, text: str) -> None:
+        """Show what other processes of this session are doing, instead of what they were."""
+        self._show(text)
+
     def clear(self) -> None:
         """Erase the line, to make room for pytest's own output."""
         if self._is_shown:
-            self._screen.write("\r\x1b[2K")
+            self._screen.write(ERASED)
             self._is_shown = False
 
     def _line(self, running: Running, phase: str = "") -> str:
@@ -212,7 +223,7 @@ class Live:
         self._spoke = monotonic()
         line = foreign.line(line)
         if self._screen.is_rewritable:
-            self._screen.write(f"\r\x1b[2K{line[: self._screen.columns - 1]}")
+            self._screen.write(f"{ERASED}{line[: self._screen.columns - 1]}")
             self._is_shown = True
         else:
             self._screen.write(f"{line}\n")

@@ -35,7 +35,7 @@ from pytest_dlbench.model import infer
 from pytest_dlbench.records import CaseOutcome, CaseResult, VerdictOutcome
 from pytest_dlbench.storing.recorded import read
 from pytest_dlbench.zoo import MODELS as KNOWN_MODELS
-from tests.characteristics.measure import heading, row
+from tests.figures import heading, row
 
 BENCH = Path(__file__).parents[2] / "bench" / "test_training.py"
 # Small ones, so that a pair takes seconds; their numbers of layers differ, by which the builder knows them.

@@ -7,10 +7,8 @@ Every figure is of whole cases with all their metrics, judged by the shipped rul
 
 import argparse
 import platform
-import re
 import sys
-import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -29,11 +27,12 @@ from tests.characteristics.promises import (
 )
 from tests.characteristics.regimes import KNOWN_STEPS, QUIET, REGIMES, STEPS, TYPICAL, Alternating, Regime
 from tests.characteristics.simulation import EQUIVALENT, IMPROVED, OTHERS, REGRESSED, Cases, cleared, simulate, stored
+from tests.figures import heading, row, wrapped, write
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "explanation" / "error-rates.md"
 SUMMARIES = (ROOT / "README.md", ROOT / "docs" / "index.md")
-BEGIN, END = "<!-- figures: tox -e characteristics -->", "<!-- end of the figures -->"
+COMMAND = "tox -e characteristics"
 SEED = 20261122
 SESSION_SDS = (0.01, 0.02, 0.04, 0.05, 0.06)
 SPREADS = (0.01, 0.02, 0.03, 0.05)
@@ -45,9 +44,9 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=200_000, help="Simulated unchanged cases a row [200000].")
     cases: int = parser.parse_args().cases
     few = cases // 10
-    write(PAGE, [*conditions(cases), *pairs(cases), *memory(few), *tolerances(few), *baselines(cases // 2)])
+    write(PAGE, COMMAND, [*conditions(cases), *pairs(cases), *memory(few), *tolerances(few), *baselines(cases // 2)])
     for page in SUMMARIES:
-        write(page, summary(cases))
+        write(page, COMMAND, summary(cases))
     broken = [*broken_promises(cases // 2), *broken_baselines(cases // 2)]
     for text in broken:
         print(f"broken: {text}", file=sys.stderr)
@@ -96,11 +95,6 @@ def summary(cases: int) -> list[str]:
         f" average, and unchanged code was reported as regressed in **{alarms:,} of {cases:,} cases** (time, accuracy,"
         " memory and leaks together, tolerance 5 %)."
     )[:-1]
-
-
-def wrapped(text: str) -> list[str]:
-    """Lines of a paragraph."""
-    return [*textwrap.wrap(text, 119, break_long_words=False), ""]
 
 
 def pairs(cases: int) -> Iterator[str]:
@@ -183,24 +177,6 @@ def baselines(histories: int) -> Iterator[str]:
                 f"{fifteen.get('regressed', 0):.1%}",
             )
     yield ""
-
-
-def heading(*names: str) -> list[str]:
-    """The first two lines of a table."""
-    return [row(*names), "|" + "---|" * len(names)]
-
-
-def row(*cells: str) -> str:
-    """A line of a table."""
-    # Python's format has no space before the sign.
-    return re.sub(r"(?<=\d)%", " %", f"| {' | '.join(cells)} |")
-
-
-def write(page: Path, lines: Iterable[str]) -> None:
-    """Replace the figures in a page."""
-    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
-    _, after = rest.split(END)
-    page.write_text("\n".join([f"{before}{BEGIN}", "", *lines, "", f"{END}{after}"]), encoding="utf-8")
 
 
 if __name__ == "__main__":

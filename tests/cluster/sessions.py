@@ -1,6 +1,7 @@
 """What is true of runs on hosts of any cluster."""
 
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -81,6 +82,7 @@ def check_that_hosts_are_not_shared(network: Network, folder: Path, on: str, nam
     printed = log.read_text()
     for name in names:
         assert f" on {name}\n" in printed
+        assert re.search(rf"(?m)^case \d of 4, run 1 of 1: .* on {re.escape(name)}$", printed)
         check_that_none_overlap([run for run in runs if run.host == name])
 
 

@@ -3,7 +3,8 @@
 Every reply of a host is that of a real one: one run of a NumPy double is made first, and replayed for each case. The
 environment variable SETTINGS has what to simulate, as JSON: the number of ``hosts``, after how many leases one is lost
 (``lost_every``), after how many cases the driver is measured (``every``), whether the instructions of a case are
-counted then (``counts``), and the file of the ``measurements``.
+counted then (``counts``), after how many the session ends (``until``, 0 for never), and the file of the
+``measurements``.
 """
 
 import json
@@ -151,14 +152,15 @@ class Counter:
 class Meter:
     """Measures this process again and again, and counts the instructions of the next case if ``counts``."""
 
-    def __init__(self, engine: Engine, every: int, file: Path, *, counts: bool) -> None:
-        self._engine, self._every, self._file, self._counts = engine, every, file, counts
+    def __init__(self, engine: Engine, every: int, until: int, file: Path, *, counts: bool) -> None:
+        self._engine, self._every, self._until, self._file, self._counts = engine, every, until, file, counts
         self._process, self._cases = psutil.Process(), 0
         self._rows: list[dict[str, float]] = []
         self._counter: Counter | None = None
 
-    def pytest_collection_finish(self) -> None:
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Before the first case."""
+        self._session = session
         self._measure()
 
     def pytest_runtest_logstart(self) -> None:
@@ -173,6 +175,8 @@ class Meter:
         self._cases += 1
         if self._cases % self._every == 0:
             self._measure()
+        if self._cases == self._until:
+            self._session.shouldstop = "these were enough"
 
     def pytest_unconfigure(self) -> None:
         """After the last report."""
@@ -194,5 +198,5 @@ def pytest_configure(config: pytest.Config) -> None:
     patch = pytest.MonkeyPatch()
     patch.setattr(settings, "engine", lambda _: engine)
     config.add_cleanup(patch.undo)
-    meter = Meter(engine, asked["every"], Path(asked["measurements"]), counts=asked["counts"])
+    meter = Meter(engine, asked["every"], asked["until"], Path(asked["measurements"]), counts=asked["counts"])
     config.pluginmanager.register(meter)

@@ -3,6 +3,8 @@
 from datetime import datetime
 from itertools import pairwise
 
+import pytest
+
 from pytest_dlbench.storing import Entry, read_journal
 
 
@@ -49,3 +51,23 @@ def test_workers_share_the_budget_of_false_alarms(suite):
     result = suite.run("-n2", "--dlbench-ab=numpy,slow", "--dlbench-budget=1h", *wide)
     # Half of the case's part: a quarter of the budget, and half of its worker's half of what is taken in turn.
     assert result.outlines[-1] == "dlbench: 1 regressed; false alarms: 0.19% of 1% used"
+
+
+@pytest.mark.parametrize("processes", ["-n0", "-n2"])
+def test_a_cluster_without_hosts_is_an_error_of_each_case_without_a_traceback(suite, monkeypatch, processes):
+    suite.write(models=("softmax", "two-layers"))
+    # Neither salloc nor srun is found.
+    monkeypatch.setenv("PATH", "")
+    result = suite.run(processes, "--dlbench-on=srun", "--dlbench-json=found.json")
+    result.assert_outcomes(errors=2)
+    said = "--dlbench-on srun: salloc is not installed: run pytest on a host that submits jobs to SLURM"
+    assert result.outlines.count(said) == 2
+    assert "Traceback" not in result.stdout.str() + result.stderr.str()
+    result.stdout.fnmatch_lines(["ERROR: nothing was trained: no case could run, see the reasons above"])
+
+
+def test_a_cluster_that_cannot_be_joined_ends_the_session_before_it_collects(suite, monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", "ray://head:10001")
+    result = suite.run("-n1", "--dlbench-on=ray")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["ERROR: --dlbench-on ray: RAY_ADDRESS=ray://head:10001 is an address of Ray Client*"])

@@ -9,6 +9,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import metadata
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from random import Random
 
@@ -282,9 +284,16 @@ def test_a_host_ends_its_run_with_the_line_to_its_driver(tmp_path):
 class Older(Pipes):
     """A host with another version of this package."""
 
+    greeting = Greeting(version="0.0.1", path=())
+
     def send(self, line: bytes) -> None:
-        greeting = Greeting(version="0.0.1", path=())
-        super().send(request("hello", greeting) if b'"hello"' in line else line)
+        super().send(request("hello", self.greeting) if b'"hello"' in line else line)
+
+
+class OtherPython(Older):
+    """A host with another version of Python."""
+
+    greeting = Greeting(version=metadata.version("pytest-dlbench"), path=(), python="3.9.18")
 
 
 class Dead(Pipes):
@@ -298,15 +307,17 @@ class Dead(Pipes):
 def test_each_host_is_examined_once_and_one_that_cannot_make_runs_with_the_reason():
     patience = Patience(waiting=lambda _: None, limit_seconds=1.0)
     usable = frozenset(os.sched_getaffinity(0))
-    engine = Engine(Pipes, Older, Dead, Pipes, cores=(usable, usable, usable, frozenset({min(usable)})))
-    first, older, dead, other = examined(engine, patience)
-    assert [one.host for one in (first, older, dead, other)] == ["host1", "host2", "host3", "host4"]
+    kinds = (Pipes, Older, Dead, OtherPython, Pipes)
+    engine = Engine(*kinds, cores=(*[usable] * 4, frozenset({min(usable)})))
+    first, older, dead, another, other = examined(engine, patience)
+    assert [one.host for one in (first, older, dead, another, other)] == [f"host{place}" for place in range(1, 6)]
     assert {"load", "cores"} <= {finding.topic for finding in first.findings}
     assert [(one.problem, one.message) for one in (first, other)] == [(None, "")] * 2
     assert first.machine_class != other.machine_class
     assert re.match(r"host2: pytest-dlbench \S+ is installed in .*, expected 0\.0\.1, the driver's", older.message)
     assert "pytest-dlbench must be installed there" in dead.message
-    assert engine.leases[-1] == {"host1", "host2", "host3"}
+    assert re.match(r"host4: \S+ is Python \S+, expected 3\.9, the driver's \(3\.9\.18\)", another.message)
+    assert engine.leases[-1] == {"host1", "host2", "host3", "host4"}
 
 
 def test_hosts_that_are_not_given_in_time_are_said_to_be_missing():
@@ -350,3 +361,35 @@ def test_without_ray_the_message_says_what_to_install(tmp_path, monkeypatch):
     hosts = Cluster(RayEngine(), Asked(), 1.0)
     with pytest.raises(DlbenchError, match=r'--dlbench-on ray: .*pip install "pytest-dlbench\[ray\]"'):
         assert hosts.machine
+
+
+# What this process imports instead of Ray, which would join a cluster of another version.
+OTHER_RAY = """
+def is_initialized():
+    return False
+
+def init(**_):
+    raise RuntimeError(
+        "Version mismatch: The cluster was started with:\\n    Ray: 2.50.0\\n    Python: 3.12.1\\n"
+        "This process on 10.0.0.1 was started with:\\n    Ray: 2.60.0\\n    Python: 3.11.7\\n"
+    )
+"""
+
+
+def test_where_ray_refuses_this_version_the_message_has_both(tmp_path, monkeypatch):
+    (tmp_path / "ray.py").write_text(OTHER_RAY)
+    found = spec_from_file_location("ray", tmp_path / "ray.py")
+    module = module_from_spec(found)
+    found.loader.exec_module(module)
+    monkeypatch.setitem(sys.modules, "ray", module)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    with pytest.raises(DlbenchError) as raised:
+        assert Cluster(RayEngine(), Asked(), 1.0).machine
+    assert "cluster was started with: Ray: 2.50.0 Python: 3.12.1" in str(raised.value)
+    assert "was started with: Ray: 2.60.0 Python: 3.11.7: install the same on all hosts" in str(raised.value)
+
+
+def test_a_cluster_without_hosts_says_so_where_its_class_is_asked_for():
+    with pytest.raises(ProblemError) as raised:
+        assert cluster(Engine()).machine
+    assert raised.value.problem == NONE_LEFT

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from pytest_dlbench.environments.placing import Absent, Lack, Place
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.records import Machine, MachineSpeed, codec
+from pytest_dlbench.records.reasons import ProblemError
 from pytest_dlbench.running.hosts.conversation import Asked, Channel, Placed, line
 from pytest_dlbench.running.hosts.greeting import greeted
 from pytest_dlbench.running.hosts.host import MachineLostError
@@ -21,7 +22,7 @@ from pytest_dlbench.running.hosts.spread import SpreadHost
 from pytest_dlbench.running.lock_folder import InUseError, LockFolder
 from pytest_dlbench.running.progress import Progress
 from pytest_dlbench.running.run_spec import RunSpec
-from pytest_dlbench.running.waits import Patience, QueuedWait, Wait
+from pytest_dlbench.running.waits import DeviceBusyError, Patience, QueuedWait, Wait
 
 # Sessions of one driver that each held one of two hosts would wait for each other's for ever.
 SEVERAL = "several-hosts"
@@ -42,17 +43,22 @@ class Engine(Protocol):
 class Cluster:
     """The hosts of an engine, which must be of one machine class: otherwise the free ones would decide the figures."""
 
-    def __init__(self, engine: Engine, asked: Asked, wait_seconds: float) -> None:
-        self._engine, self._asked, self._wait_seconds = engine, asked, wait_seconds
-        self._machine: Machine | None = None
+    def __init__(self, engine: Engine, asked: Asked, wait_seconds: float, machine: Machine | None = None) -> None:
+        self._engine, self._asked, self._wait_seconds, self._machine = engine, asked, wait_seconds, machine
         self._conversation: Conversation | None = None
 
     @property
     def machine(self) -> Machine:
-        """That of the first host that is free."""
+        """That of the first host that is free; raises DlbenchError if there is none."""
         if self._machine is None:
-            with self._greeted(Patience(waiting=lambda _: None, limit_seconds=self._wait_seconds), frozenset()):
-                pass
+            try:
+                with self._greeted(Patience(waiting=lambda _: None, limit_seconds=self._wait_seconds), frozenset()):
+                    pass
+            except MachineLostError as error:
+                raise ProblemError(error.problem) from error
+            except DeviceBusyError as error:
+                within = f"within {error.wait.limit_seconds:g} s"
+                raise DlbenchError(f"{error.wait.device} did not become free {within} (--dlbench-wait)") from error
         assert self._machine is not None
         return self._machine
 

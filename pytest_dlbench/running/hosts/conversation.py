@@ -6,6 +6,7 @@ travel as pickles, from the driver to a process of its own only: nothing that co
 
 import base64
 import pickle
+import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -53,11 +54,12 @@ class ServerEndedError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Greeting:
-    """What the driver is: a host must have the same version of this package."""
+    """What the driver is: a host must have the same version of this package, and of Python up to the last number."""
 
     version: str
     path: tuple[str, ...]
     """Where modules of the user are found, which specs may name."""
+    python: str = platform.python_version()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

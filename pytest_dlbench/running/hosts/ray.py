@@ -16,6 +16,7 @@ import psutil
 
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.records.problems import MachineLost
+from pytest_dlbench.running.hosts import membership
 from pytest_dlbench.running.hosts.conversation import MODULE, ServerEndedError
 from pytest_dlbench.running.hosts.host import MachineLostError, UnfitHostError
 from pytest_dlbench.running.hosts.piped import Piped
@@ -148,38 +149,23 @@ class RayEngine:
 
     def _connected(self) -> Any:
         """The package, connected to the cluster."""
-        _check_address(os.environ.get("RAY_ADDRESS", ""))
-        try:
-            import ray  # noqa: PLC0415 - an extra, and slow to load
-        except ModuleNotFoundError:
-            install = 'pip install "pytest-dlbench[ray]"'
-            raise DlbenchError(f"--dlbench-on ray: needs Ray, which is not installed: {install}") from None
+        membership.check()
+        import ray  # noqa: PLC0415 - an extra, and slow to load
+
         if not ray.is_initialized():
             try:
                 with _signals_kept():
                     ray.init(address="auto", log_to_driver=False, logging_level="ERROR")
             except (ConnectionError, RuntimeError, ValueError) as error:
+                if "Version mismatch" in str(error):
+                    # Ray's message has lines for both sides.
+                    said = " ".join(str(error).split())
+                    raise DlbenchError(f"--dlbench-on ray: {said}: install the same on all hosts") from error
                 raise DlbenchError(
                     f"--dlbench-on ray: no cluster answers: {_first_line(error)}; this machine must be a node of it"
                     " (ray status shows whether it is); RAY_ADDRESS=HOST:6379, the head's, names one of several"
                 ) from error
         return ray
-
-
-def _check_address(address: str) -> None:
-    """Raise DlbenchError for values of RAY_ADDRESS by which this process would not become part of a cluster."""
-    if address.startswith("ray://"):
-        host = address.removeprefix("ray://").partition("/")[0].partition(":")[0] or "HOST"
-        raise DlbenchError(
-            f"--dlbench-on ray: RAY_ADDRESS={address} is an address of Ray Client, whose proxy would hide"
-            " which host is lost: run pytest on a node of the cluster (on any machine, ray start"
-            f" --address={host}:6379 --num-cpus=0 makes it one), with RAY_ADDRESS={host}:6379 or without"
-        )
-    if address == "local":
-        raise DlbenchError(
-            "--dlbench-on ray: RAY_ADDRESS=local would start a cluster of this machine alone: unset it, or set"
-            " RAY_ADDRESS=HOST:6379, the head's address; --dlbench-on=local needs no cluster"
-        )
 
 
 @contextmanager

@@ -219,6 +219,17 @@ def _check(greeting: Greeting) -> None:
         raise DlbenchError(
             f"pytest-dlbench {here} is installed in {sys.executable}, expected {greeting.version}, the driver's"
         )
+    # What travels as pickles is read by the same Python only.
+    python = platform.python_version()
+    if _minor(python) != _minor(greeting.python):
+        raise DlbenchError(
+            f"{sys.executable} is Python {python}, expected {_minor(greeting.python)}, the driver's ({greeting.python})"
+        )
+
+
+def _minor(version: str) -> str:
+    """``3.11`` of ``3.11.7``."""
+    return ".".join(version.split(".")[:2])
 
 
 def _placed(spec: RunSpec, asked: Asked, progress: Forwarding) -> RunSpec:
