@@ -32,13 +32,37 @@ def gradients_of(kind, name):
     return [part for part in results_of(kind, name) if part != "output"]
 
 
+def cells(tanh, sigmoid, split):
+    """{cell: one step of a recurrent layer, for frameworks that run it in a loop of their own}.
+
+    Each takes the products of the input and of the last output with their weights, and the last (output, state); it
+    returns the next (output, state). ``split(array, count)`` divides the gates.
+    """
+
+    def rnn(inputs, recurrent, carry):
+        return tanh(inputs + recurrent), carry[1]
+
+    def lstm(inputs, recurrent, carry):
+        taken, kept, cell, shown = split(inputs + recurrent, 4)
+        state = sigmoid(kept) * carry[1] + sigmoid(taken) * tanh(cell)
+        return sigmoid(shown) * tanh(state), state
+
+    def gru(inputs, recurrent, carry):
+        (reset, update, new), own = split(inputs, 3), split(recurrent, 3)
+        update = sigmoid(update + own[1])
+        new = tanh(new + sigmoid(reset + own[0]) * own[2])
+        return (1 - update) * new + update * carry[0], carry[1]
+
+    return {"rnn": rnn, "lstm": lstm, "gru": gru}
+
+
 class Passes(object):
     """The passes of an operator, for the class ``Operator`` of a framework.
 
-    ``OF_RECURRENT`` are the passes with the gradients of recurrent layers, which are computed all at once.
+    ``OF_RECURRENT`` and ``OF_CONVOLUTION`` are the pass that has both gradients, if they are computed at once.
     """
 
-    OF_RECURRENT = ("forward_backward",)
+    OF_RECURRENT, OF_CONVOLUTION = "forward_backward", None
 
     def __init__(self, operator):
         self.operator, self.is_image = operator, operator["kind"] == "convolution"
@@ -47,8 +71,8 @@ class Passes(object):
         """{name: a function that makes the pass}."""
         kind, found = self.operator["kind"], {"forward": self._forward()}
         if self.operator["is_trained"]:
-            one_by_one = ("backward_data", "backward_weights")
-            for name in self.OF_RECURRENT if kind == "recurrent" else one_by_one:
+            together = {"recurrent": self.OF_RECURRENT, "convolution": self.OF_CONVOLUTION}.get(kind)
+            for name in [together] if together else ("backward_data", "backward_weights"):
                 found[name] = self._backward(name, gradients_of(kind, name))
         return found
 
