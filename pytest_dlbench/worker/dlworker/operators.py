@@ -83,17 +83,33 @@ class Passes(object):
         return array.transpose(CANONICAL[name]) if self.is_image else array
 
 
-class Operation(object):
-    """An operator as a framework's module ``operators`` builds it, with its passes."""
+class Shared(object):
+    """An operator that several workers compute together; NumPy's arrays are its own, and its calls wait."""
 
-    def __init__(self, module, described, path, device):
-        with np.load(path, allow_pickle=False) as arrays:
-            self.operator = module.Operator(described, dict(arrays), device)
-        self.kind, self.wait = described["kind"], module.wait
-        self.passes = self.operator.passes()
+    def passes(self):
+        """Its one pass."""
+        return {"forward": self.compute}
+
+    @staticmethod
+    def wait(results):
+        """Does nothing."""
+
+    def read(self, names, results):
+        """Copies of the results."""
+        return [np.array(result) for result in results]
+
+
+class Operation(object):
+    """An operator as a framework builds it, with its passes."""
+
+    def __init__(self, kind, operator, wait):
+        self.kind, self.operator, self.wait = kind, operator, wait
+        self.passes, self.reset = operator.passes(), getattr(operator, "reset", None)
 
     def timed(self, name):
         """(seconds, results) of one call of a pass, which ends when its results are computed."""
+        if self.reset:
+            self.reset()
         began = monotonic()
         results = self.passes[name]()
         self.wait(results)
@@ -155,20 +171,27 @@ def _clocked(call, *given):
 def prepare(session, request):
     """Build a single operator and its probes, each a pair of its JSON and the file of its arrays, by name."""
     session.operation = None
-    module = importlib.import_module(session.builder.__name__ + ".operators")
     began = monotonic()
-    probes = {
-        name: Operation(module, described, path, session.device)
-        for name, (described, path) in required(request, "probes").items()
-    }
-    described, path = required(request, "operator")
-    session.operation, session.probes = Operation(module, described, path, session.device), probes
+    probes = {name: _built(session, *probe) for name, probe in required(request, "probes").items()}
+    session.operation, session.probes = _built(session, *required(request, "operator")), probes
     computes_on = getattr(session.operation.operator, "computes_on", None)
     return {
         "seconds": monotonic() - began,
         "passes": list(session.operation.passes),
         "device": dict(zip(("kind", "name"), computes_on())) if computes_on else None,
     }
+
+
+def _built(session, described, path):
+    """An operator from the module ``operators``, or of several workers from their module ``parallel``."""
+    kind = described["kind"]
+    with np.load(path, allow_pickle=False) as found:
+        arrays = dict(found)
+    if session.group:
+        operator = session.parallel.OPERATORS[kind](arrays["data"])
+        return Operation(kind, operator, operator.wait)
+    module = importlib.import_module(session.builder.__name__ + ".operators")
+    return Operation(kind, module.Operator(described, arrays, session.device), module.wait)
 
 
 def operate(session, request):
