@@ -82,7 +82,11 @@ SWEEPS: Mapping[str, Sweep] = {
         frameworks=("pytorch", "jax", "chainer", "mxnet-imperative"),
     ),
     "operators": Sweep(
-        tests=("tests/worker/test_operators_agree.py",), frameworks=("pytorch", "pytorch-1.0", "jax", "tensorflow")
+        tests=("tests/worker/test_operators_agree.py",),
+        frameworks=(
+            *("pytorch", "pytorch-1.0", "jax", "tensorflow", "paddle", "mlx", "tinygrad", "caffe2", "tensorflow1"),
+            *("mxnet", "chainer", "theano", "theano-pymc", "cntk"),
+        ),
     ),
     "checkpoints": Sweep(
         tests=("tests/worker/test_checkpoints.py",),

@@ -1,4 +1,4 @@
-"""Single operators with DeepBench's sizes: matrix products, convolutions and recurrent layers.
+"""Single operators with DeepBench's sizes: matrix products, convolutions, recurrent layers; of workers, all-reduces.
 
 Only where ``-m``, ``-k`` or a path names them; the scale limits their arithmetic and memory (``fixtures/operator``).
 """
@@ -7,7 +7,7 @@ import pytest
 
 from pytest_dlbench.plugin.hooks import OPTIONS
 
-from .fixtures.operator import of_scale
+from .fixtures.operator import of_scale, shared_of_scale
 
 pytestmark = pytest.mark.operator
 
@@ -18,8 +18,13 @@ def recipe():
 
 
 def pytest_generate_tests(metafunc):
-    operators = of_scale(metafunc.config.stash[OPTIONS].scale)
+    asked = metafunc.config.stash[OPTIONS]
+    operators = [*(of_scale(asked.scale) if 1 in asked.workers else ()), *_shared(asked)]
     metafunc.parametrize("operator", [pytest.param(one, id=one.name) for one in operators])
+
+
+def _shared(asked):
+    return shared_of_scale(asked.scale) if max(asked.workers) > 1 else ()
 
 
 def test_operator(dlbench, framework, operator, device):

@@ -20,7 +20,7 @@ PUBLIC: dict[str, Sequence[str]] = {
         *("Optimizer", "SGD", "Adam", "AdamW", "Adadelta", "RMSprop"),
         *("Schedule", "StepDecay", "InverseTime", "Cosine", "WarmUpCosine"),
     ),
-    "model.operators": ("Operator", "GEMM", "Convolution", "Recurrent", "Pass"),
+    "model.operators": ("Operator", "AllReduce", "GEMM", "Convolution", "Recurrent", "Pass"),
     "planning.search_space": ("SearchSpace",),
     "zoo": ("MODELS", "RECIPES"),
     "environments": ("Framework", "Environment", "Device", "FRAMEWORKS", "DEVICES"),

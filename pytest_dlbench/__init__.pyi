@@ -83,6 +83,7 @@ from pytest_dlbench.model import TiedDense as TiedDense
 from pytest_dlbench.model import WarmUpCosine as WarmUpCosine
 from pytest_dlbench.model import infer as infer
 from pytest_dlbench.model.operators import GEMM as GEMM
+from pytest_dlbench.model.operators import AllReduce as AllReduce
 from pytest_dlbench.model.operators import Convolution as Convolution
 from pytest_dlbench.model.operators import Operator as Operator
 from pytest_dlbench.model.operators import Pass as Pass

@@ -145,6 +145,13 @@ def test_operators_are_collected_where_they_are_asked_for_and_the_scale_limits_t
     }
 
 
+def test_all_reduces_are_collected_with_several_workers():
+    found = node_ids("-m", "operator", "--dlbench-devices=cpu", "--dlbench-workers=2", "--dlbench-threads=1")
+    assert {line.partition("[")[2].partition("-pytorch")[0] for line in found if "pytorch" in line} == {
+        f"all-reduce-{numbers}" for numbers in (100_000, 3_097_600, 4_194_304, 6_553_600)
+    }
+
+
 def test_searches_are_collected_where_they_are_asked_for_and_the_scale_has_budgets():
     found = node_ids("-m", "search", "--dlbench-scale=full")
     assert {node.partition("[")[0] for node in found} == {"bench/test_search.py::test_search"}

@@ -48,6 +48,11 @@ def exact_exchanges(framework: Framework) -> frozenset[str]:
     return _of_parallel("EXACT", framework) or frozenset()
 
 
+def shared_operators(framework: Framework) -> frozenset[str]:
+    """The kinds of operators that several workers compute together: OPERATORS of the module ``parallel``."""
+    return _of_parallel("OPERATORS", framework) or frozenset()
+
+
 def _of_parallel(collection: str, framework: Framework) -> frozenset[str] | None:
     return _names(collection, parallel_of(framework), (*framework.folders, WORKER))
 

@@ -110,7 +110,7 @@ def call_time(name: str) -> Callable[[Run], float | None]:
     return value
 
 
-def call_rate(name: str, figure: Literal["flops", "least_bytes"]) -> Callable[[Run], float | None]:
+def call_rate(name: str, figure: Literal["flops", "least_bytes", "bus_bytes"]) -> Callable[[Run], float | None]:
     """GFLOP/s or GB/s of a pass in that time."""
 
     def value(run: Run) -> float | None:
@@ -118,7 +118,7 @@ def call_rate(name: str, figure: Literal["flops", "least_bytes"]) -> Callable[[R
         if run.operation is None or seconds is None:
             return None
         work: float = getattr(run.operation.passes[name], figure)
-        return work / seconds / 1e9
+        return work / seconds / 1e9 if work else None
 
     return value
 
@@ -128,7 +128,8 @@ def probe_share(name: str) -> Callable[[Run], float | None]:
 
     def value(run: Run) -> float | None:
         rate = call_rate(name, "flops")(run)
-        return None if rate is None or run.operation is None else 1e9 * rate / run.operation.best_flops_per_second
+        best = run.operation.best_flops_per_second if run.operation else 0.0
+        return 1e9 * rate / best if rate and best else None
 
     return value
 

@@ -6,7 +6,7 @@ from functools import singledispatch
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_dlbench.model.operators import GEMM, Convolution, Operator, Recurrent
+from pytest_dlbench.model.operators import GEMM, AllReduce, Convolution, Operator, Recurrent
 from pytest_dlbench.model.operators.recurrent import Cell
 
 Array = NDArray[np.float64]
@@ -31,6 +31,12 @@ def arrays(operator: Operator, seed: int) -> dict[str, NDArray[np.float32]]:
 def values(operator: Operator, arrays: Arrays) -> dict[str, Array]:  # noqa: ARG001 - of the registered functions
     """Its "output" and the gradients by its arrays, in float64; ``arrays`` has the output's "gradient", too."""
     raise TypeError(f"no values for {type(operator).__name__}")
+
+
+@values.register
+def _all_reduce(operator: AllReduce, arrays: Arrays) -> dict[str, Array]:  # noqa: ARG001 - the data have its sizes
+    """The sum of all rows."""
+    return {"output": np.sum(arrays["data"], axis=0, dtype=np.float64)}
 
 
 @values.register

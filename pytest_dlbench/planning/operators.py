@@ -1,11 +1,12 @@
 """From a single operator to the spec of its runs."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pytest_dlbench.environments import Device, Framework
 from pytest_dlbench.environments.supports import operators
 from pytest_dlbench.errors import OptionError
-from pytest_dlbench.model.operators import GEMM, Convolution, Operator
+from pytest_dlbench.model.operators import GEMM, AllReduce, Convolution, Operator
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.planning.sweep import Change
 from pytest_dlbench.records import Case
@@ -16,6 +17,8 @@ LABEL = "operator"
 # second on two cores at scale quick.
 CALLED_FLOPS: Mapping[str, float] = {"smoke": 2e9, "quick": 5e9, "full": 1e11}
 FEWEST_CALLS, MOST_CALLS = 10, 200
+# Of an all-reduce, as many as have these bytes of a worker's array together: it has hardly any arithmetic.
+CALLED_BYTES: Mapping[str, float] = {"smoke": 5e7, "quick": 5e8, "full": 1e10}
 # What a framework reaches in large operators: a product, which libraries tune most, and convolutions, which may be
 # faster than it because there are algorithms with less arithmetic. Tens of milliseconds on a processor.
 PROBES: Mapping[str, Operator] = {
@@ -54,11 +57,16 @@ def operator_spec(
         raise OptionError(f"{where}{found[0].name}: an operator has no recipe; it computes in float32")
     framework = framework.on(device.name)
     probes = PROBES if device.name == "cpu" else PROBES_OF_GPUS
-    known = operators(framework) or frozenset()
+    known, case = operators(framework) or frozenset(), _case(settings, operator, framework, device, label)
+    if isinstance(operator, AllReduce):
+        operator = replace(operator, workers=max(2, settings.workers))
+        probes, refusal = {}, settings.unshared(case, framework, operator.kind)
+    else:
+        refusal = _refusal(framework, operator, known, settings.workers)
     return OperatorSpec(
-        case=_case(settings, operator, framework, device, label),
+        case=case,
         framework=framework,
-        place=settings.place(framework, device, _refusal(framework, operator, known, settings.workers)),
+        place=settings.place(framework, device, refusal),
         operator=operator,
         probes={name: probe for name, probe in probes.items() if probe.kind in known},
         steps=calls(operator, settings.scale),
@@ -73,7 +81,11 @@ def operator_spec(
 
 def calls(operator: Operator, scale: str) -> int:
     """How often each pass is called, apart from the first call, which compiles."""
-    return max(FEWEST_CALLS, min(MOST_CALLS, int(CALLED_FLOPS[scale] / operator.flops("forward"))))
+    if isinstance(operator, AllReduce):
+        wanted = CALLED_BYTES[scale] / operator.least_bytes("forward")
+    else:
+        wanted = CALLED_FLOPS[scale] / operator.flops("forward")
+    return max(FEWEST_CALLS, min(MOST_CALLS, int(wanted)))
 
 
 def _refusal(framework: Framework, operator: Operator, known: frozenset[str], workers: int) -> str:

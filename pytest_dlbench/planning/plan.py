@@ -224,6 +224,14 @@ class RunSettings:
             return ""
         return "--dlbench-checkpoint: several workers save no checkpoint"
 
+    def unshared(self, case: Case, framework: Framework, kind: str) -> str:
+        """Why the workers of a case cannot compute an operator of this kind together; empty if they can."""
+        return (
+            framework.unsupported
+            or workers.of_operator(case, self.machine.cores, framework, kind)
+            or self._cannot_meet(case, framework, hosts=1)
+        )
+
     def _cannot_meet(self, case: Case, framework: Framework, hosts: int) -> str:
         """Why the workers of a case cannot meet here, or on the hosts that they are on; empty if they can."""
         is_elsewhere = isinstance(self.places, PlacesElsewhere)

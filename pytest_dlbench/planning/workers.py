@@ -10,6 +10,7 @@ from pytest_dlbench.environments.supports import (
     has_workers,
     of_each_worker,
     placements,
+    shared_operators,
 )
 from pytest_dlbench.model import Network, Purpose, Recipe
 from pytest_dlbench.records import Case
@@ -38,7 +39,7 @@ def unequal(case: Case, network: Network, framework: Framework) -> str:
 
 
 def _refusals(case: Case, cores: int, framework: Framework, recipe: Recipe, purpose: Purpose) -> Iterator[str]:
-    workers, threads = case.workers, case.threads
+    workers = case.workers
     if purpose != "training":
         yield "several workers train; they do not infer"
     if not has_workers(framework):
@@ -46,12 +47,27 @@ def _refusals(case: Case, cores: int, framework: Framework, recipe: Recipe, purp
     elif (exchange := _exchange(case)) != "full" and exchange not in exchanges(framework):
         known = ", ".join(sorted({"full", *exchanges(framework)}))
         yield f"exchange={exchange}: the workers of {framework.name} have no such exchange, only {known}"
-    if case.device != "cpu":
-        yield f"several workers train on the CPU only, not on {case.device}"
+    yield from _unplaced(case, cores)
     if recipe.batch_size % workers:
         yield f"a batch of {recipe.batch_size} cannot be cut into {workers} parts of one size"
     if recipe.accumulation > 1:
         yield f"several workers do not accumulate gradients: accumulation={recipe.accumulation}"
+
+
+def of_operator(case: Case, cores: int, framework: Framework, kind: str) -> str:
+    """Why the workers of a case cannot compute an operator together; empty if they can."""
+    if kind not in shared_operators(framework):
+        return f"the workers of {framework.name} have no operator {kind} (OPERATORS of a module parallel)"
+    if case.workers == 1:
+        return f"an operator {kind} needs several workers: --dlbench-workers=2"
+    return next(_unplaced(case, cores), "")
+
+
+def _unplaced(case: Case, cores: int) -> Iterator[str]:
+    """Why the workers have no place on the device."""
+    workers, threads = case.workers, case.threads
+    if case.device != "cpu":
+        yield f"several workers compute on the CPU only, not on {case.device}"
     if threads * workers > cores:
         needed = (
             f"{workers} workers with {threads} thread{'s' * (threads > 1)} each need {threads * workers} processors"

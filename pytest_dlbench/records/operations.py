@@ -28,6 +28,7 @@ class OperatorPass:
     arrays, each read or written once. ``deviation`` is the largest difference of the last call's results from NumPy's
     in float64, relative to the largest number of each array. ``bounds`` are the largest that were accepted, by array:
     1e-5, or 2⁻²⁴·√n for sums of n > 28,000 products, which rounding alone may take further; empty in older records.
+    ``bus_bytes`` are those that each of several workers has to send in an all-reduce, 0 otherwise.
     """
 
     seconds: tuple[float, ...]
@@ -36,6 +37,7 @@ class OperatorPass:
     deviation: float
     bounds: Mapping[str, float] = field(default_factory=dict)
     checks: tuple[CallCheck, ...] = ()
+    bus_bytes: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,5 +55,5 @@ class Operation:
 
     @property
     def best_flops_per_second(self) -> float:
-        """The rate of the fastest probe."""
-        return max(self.probe_flops[name] / seconds for name, seconds in self.probes.items())
+        """The rate of the fastest probe; 0 without any."""
+        return max((self.probe_flops[name] / seconds for name, seconds in self.probes.items()), default=0.0)

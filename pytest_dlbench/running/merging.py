@@ -116,6 +116,18 @@ def _broken_down(answers: Sequence[messages.BrokenDown]) -> messages.BrokenDown:
     return replace(first, step_seconds=tuple(map(max, whole)), phase_seconds=phases)
 
 
+def _prepared(answers: Sequence[messages.Prepared]) -> messages.Prepared:
+    return replace(answers[0], seconds=max(one.seconds for one in answers))
+
+
+def _operated(answers: Sequence[messages.Operated]) -> messages.Operated:
+    """A call lasts until the last worker has its result."""
+    seconds = {
+        name: tuple(map(max, zip(*(one.seconds[name] for one in answers), strict=True))) for name in answers[0].seconds
+    }
+    return replace(answers[0], seconds=seconds)
+
+
 RULES: Mapping[str, Callable[[Sequence[Any]], Any]] = {
     "hello": _hello,
     "build": _built,
@@ -125,4 +137,6 @@ RULES: Mapping[str, Callable[[Sequence[Any]], Any]] = {
     "fingerprint": _fingerprint,
     "steps_alone": _alone,
     "break_down": _broken_down,
+    "prepare": _prepared,
+    "operate": _operated,
 }

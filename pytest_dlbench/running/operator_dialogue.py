@@ -11,10 +11,11 @@ from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.model.operator_values import Arrays
 from pytest_dlbench.model.operators import BOUND, Operator, Pass
 from pytest_dlbench.records import CallCheck, Operation, OperatorPass, RunOutcome
-from pytest_dlbench.records.problems import CallsMissing, OffReference
+from pytest_dlbench.records.problems import CallsMissing, OffReference, OfWorkers
 from pytest_dlbench.running import messages
 from pytest_dlbench.running.dialogue import CHECKED_SECONDS, CHECKS, Dialogue
 from pytest_dlbench.running.failures import NotDoneError
+from pytest_dlbench.running.group import PerWorker
 from pytest_dlbench.running.network_dialogue import in_worker, wrong_device
 from pytest_dlbench.running.run_spec import OperatorSpec
 
@@ -37,14 +38,16 @@ class OperatorDialogue(Dialogue[OperatorSpec]):
 
     def run(self, spec: OperatorSpec, environment: str, seed: int, inputs: dict[str, Any]) -> Iterator[None]:
         """Import, build, call every pass, check that calls wait for their work, close."""
-        self._hello(spec, environment, builder=spec.framework.builder, device=in_worker(spec.case.device))
+        self._hello(
+            spec, environment, builder=spec.framework.builder, device=in_worker(spec.case.device), **inputs["group"]
+        )
         passes = self._prepare(spec, inputs["files"])
         operated: messages.Operated = self._ask(
-            "operate", calls=spec.steps, rounds=PROBE_ROUNDS, outputs=inputs["outputs"]
+            "operate", calls=spec.steps, rounds=PROBE_ROUNDS, outputs=PerWorker(inputs["outputs"])
         )
         _check_calls(spec, passes, operated)
-        with np.load(inputs["outputs"], allow_pickle=False) as outputs:
-            deviations = {name: _deviation(spec.operator, name, outputs, inputs["expected"]) for name in passes}
+        found = [self._deviations(spec, passes, inputs, rank) for rank in range(spec.case.workers)]
+        deviations = {name: max(of_worker[name] for of_worker in found) for name in passes}
         self._record(spec, operated, deviations)
         # In the first run only: if the calls of one run do not wait, those of all runs do not.
         if self._hooks.is_suspicious and seed == spec.seed:
@@ -54,12 +57,25 @@ class OperatorDialogue(Dialogue[OperatorSpec]):
         # Its calls do not alternate with another worker's.
         yield from ()
 
-    def _prepare(self, spec: OperatorSpec, files: Mapping[str, str]) -> tuple[Pass, ...]:
+    def _deviations(
+        self, spec: OperatorSpec, passes: Sequence[Pass], inputs: Mapping[str, Any], rank: int
+    ) -> dict[Pass, float]:
+        """How far a worker's results are from NumPy's; raises NotDoneError, which names one of several workers."""
+        workers = spec.case.workers
+        with np.load(inputs["outputs"][rank], allow_pickle=False) as outputs:
+            found = {name: _deviation(spec.operator, name, outputs, inputs["expected"]) for name in passes}
+        off = next((one for one in found.values() if isinstance(one, OffReference)), None)
+        if off is not None:
+            problem = off if workers == 1 else OfWorkers(ranks=(rank + 1,), workers=workers, problem=off)
+            raise NotDoneError(RunOutcome.FAILED, problem)
+        return {name: one for name, one in found.items() if not isinstance(one, OffReference)}
+
+    def _prepare(self, spec: OperatorSpec, files: Mapping[str, Sequence[str]]) -> tuple[Pass, ...]:
         """The passes that the framework computes apart from each other."""
         prepared: messages.Prepared = self._ask(
             "prepare",
-            operator=(spec.operator.as_json(), files["operator"]),
-            probes={name: (probe.as_json(), files[name]) for name, probe in spec.probes.items()},
+            operator=PerWorker([(spec.operator.as_json(), path) for path in files["operator"]]),
+            probes={name: (probe.as_json(), files[name][0]) for name, probe in spec.probes.items()},
         )
         self.measured |= {"build_seconds": prepared.seconds, "device": prepared.device}
         if problem := wrong_device(spec, prepared.device):
@@ -80,6 +96,7 @@ class OperatorDialogue(Dialogue[OperatorSpec]):
                     seconds=operated.seconds[name],
                     flops=operator.flops(name),
                     least_bytes=operator.least_bytes(name),
+                    bus_bytes=operator.bus_bytes,
                     deviation=deviation,
                     bounds=operator.bounds(name),
                     checks=(checks or {}).get(name, ()),
@@ -117,8 +134,8 @@ def _check_calls(spec: OperatorSpec, passes: tuple[Pass, ...], operated: message
         raise NotDoneError(RunOutcome.BROKEN_PROTOCOL, missing)
 
 
-def _deviation(operator: Operator, name: Pass, outputs: Mapping[str, Any], expected: Arrays) -> float:
-    """How far the arrays that a pass computes are from NumPy's; raises NotDoneError for one that is too far."""
+def _deviation(operator: Operator, name: Pass, outputs: Mapping[str, Any], expected: Arrays) -> float | OffReference:
+    """How far the arrays that a pass computes are from NumPy's, or the first one that is too far."""
     largest = 0.0
     for part in operator.results(name):
         found, right = outputs.get(f"{name}.{part}"), expected[part]
@@ -130,7 +147,7 @@ def _deviation(operator: Operator, name: Pass, outputs: Mapping[str, Any], expec
         deviation = float(np.max(np.abs(found - right)) / scale)
         # NaN is not below a bound.
         if not deviation <= bound:
-            raise NotDoneError(RunOutcome.FAILED, _off_reference(operator, name, part, deviation))
+            return _off_reference(operator, name, part, deviation)
         largest = max(largest, deviation)
     return largest
 

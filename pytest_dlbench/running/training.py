@@ -17,6 +17,8 @@ from pytest_dlbench.data.order import augmentations, batches
 from pytest_dlbench.environments.placing import CURRENT, Absent, Lack, Place
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.model import operator_values
+from pytest_dlbench.model.operator_values import Arrays
+from pytest_dlbench.model.operators import AllReduce, Operator
 from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.running import addresses, compilation, failures, launch, pinning
 from pytest_dlbench.running.checkpoints import train_and_resume
@@ -279,17 +281,25 @@ def _write_arrays(spec: OperatorSpec, seed: int, folder: Path) -> dict[str, Any]
     """The arrays of an operator and of its probes, as files, and what NumPy computes of the operator's."""
     arrays = operator_values.arrays(spec.operator, seed)
     every = {"operator": arrays, **{name: operator_values.arrays(probe, seed) for name, probe in spec.probes.items()}}
-    files = {name: str(folder / f"{name}.npz") for name in every}
-    for name, path in files.items():
-        np.savez(path, allow_pickle=False, **every[name])
+    files = {name: [str(folder / f"{name}{rank + 1}.npz") for rank in range(spec.case.workers)] for name in every}
+    for name, paths in files.items():
+        for rank, path in enumerate(paths):
+            np.savez(path, allow_pickle=False, **_of_worker(spec.operator, every[name], rank))
+    outputs = [str(folder / f"outputs{rank + 1}.npz") for rank in range(spec.case.workers)]
     return {
         "files": files,
         "expected": operator_values.values(spec.operator, arrays),
-        "outputs": str(folder / "outputs.npz"),
+        "outputs": outputs,
+        "group": _group(spec, folder),
     }
 
 
-def _group(spec: NetworkSpec, folder: Path) -> dict[str, Any]:
+def _of_worker(operator: Operator, arrays: Arrays, rank: int) -> Arrays:
+    """Of an all-reduce, a worker's row; of an operator of one worker, all arrays."""
+    return {"data": arrays["data"][rank]} if isinstance(operator, AllReduce) else arrays
+
+
+def _group(spec: NetworkSpec | OperatorSpec, folder: Path) -> dict[str, Any]:
     """What several workers need to meet; nothing for one."""
     workers = spec.case.workers
     if workers == 1:
@@ -299,7 +309,7 @@ def _group(spec: NetworkSpec, folder: Path) -> dict[str, Any]:
         "threads": spec.case.threads,
         "exchange": spec.case.settings.get("exchange", "full"),
     }
-    if meeting := spec.meeting:
+    if isinstance(spec, NetworkSpec) and (meeting := spec.meeting):
         group |= {"address": meeting.address, "ports": [meeting.port], "rank": meeting.rank}
         return {"group": {**group, "interface": addresses.interface_towards(meeting.address)}}
     # Only workers of one host have a folder in common.

@@ -1,15 +1,16 @@
 """The sizes of DeepBench's operators, as its benchmarks of training and inference have them.
 
-They are those of code/kernels/{gemm,conv,rnn}_problems.h in github.com/baidu-research/DeepBench (commit da81ba7, 2020),
-each once; ``deepbench.csv`` has them in the order of those files' tuples.
+They are those of code/kernels/{gemm,conv,rnn,all_reduce}_problems.h in github.com/baidu-research/DeepBench (commit
+da81ba7, 2020), each once; ``deepbench.csv`` has them in the order of those files' tuples.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from csv import DictReader
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
-from pytest_dlbench.model.operators import GEMM, Convolution, Operator, Recurrent
+from pytest_dlbench.model.operators import GEMM, AllReduce, Convolution, Operator, Recurrent
 from pytest_dlbench.model.operators.recurrent import Cell
 
 SIZES = Path(__file__).with_name("deepbench.csv")
@@ -70,11 +71,16 @@ KINDS: Mapping[str, Callable[..., Operator]] = {"gemm": _gemm, "convolution": _c
 
 
 def listed() -> Iterator[Listed]:
-    """All operators of all lists, in their order."""
-    with SIZES.open(encoding="utf-8", newline="") as file:
-        for row in DictReader(file):
+    """All operators of one worker of all lists, in their order."""
+    for row in _rows():
+        if row["kind"] in KINDS:
             operator = KINDS[row["kind"]](row["sizes"].split(), is_trained=row["set"] == "training")
             yield Listed(operator=operator, source=row["set"])
+
+
+def _rows() -> Iterator[dict[str, str]]:
+    with SIZES.open(encoding="utf-8", newline="") as file:
+        yield from DictReader(file)
 
 
 def chosen(most_flops: float, most_bytes: float) -> tuple[Operator, ...]:
@@ -90,5 +96,11 @@ def chosen(most_flops: float, most_bytes: float) -> tuple[Operator, ...]:
 
 
 def every() -> tuple[Operator, ...]:
-    """All operators, each once: the two lists of inference have some in common."""
+    """All operators of one worker, each once: the two lists of inference have some in common."""
     return tuple({one.operator.name: one.operator for one in listed()}.values())
+
+
+def shared(most_bytes: float = inf) -> tuple[AllReduce, ...]:
+    """The all-reduces of which one worker's array and sum keep to the limit."""
+    found = (AllReduce(numbers=int(row["sizes"])) for row in _rows() if row["kind"] == AllReduce.kind)
+    return tuple(one for one in found if 2 * one.least_bytes("forward") <= most_bytes)

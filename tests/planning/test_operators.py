@@ -8,7 +8,7 @@ import pytest
 from pytest_dlbench.environments import DEVICES, FRAMEWORKS, Framework
 from pytest_dlbench.environments.placing import Absent
 from pytest_dlbench.errors import OptionError
-from pytest_dlbench.model.operators import GEMM
+from pytest_dlbench.model.operators import GEMM, AllReduce
 from pytest_dlbench.planning.operators import FEWEST_CALLS, MOST_CALLS, calls, operator_spec
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.planning.sweep import Change
@@ -45,6 +45,11 @@ def test_as_many_calls_as_the_scale_has_arithmetic_for_within_limits():
     assert calls(PRODUCT, "quick") == int(5e9 / (2 * 512**3))
     assert calls(replace(PRODUCT, k=500_000), "quick") == FEWEST_CALLS
     assert calls(replace(PRODUCT, k=1), "quick") == MOST_CALLS
+
+
+def test_calls_of_an_all_reduce_are_limited_by_its_bytes():
+    assert calls(AllReduce(numbers=6_553_600), "quick") == 19
+    assert calls(AllReduce(numbers=1), "quick") == MOST_CALLS
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from pytest_dlbench.environments import DEVICES, Framework
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.judging.sanity import suspicion
-from pytest_dlbench.model.operators import GEMM, Convolution
+from pytest_dlbench.model.operators import GEMM, AllReduce, Convolution
 from pytest_dlbench.planning.operators import operator_spec
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.records import Machine, Run, RunOutcome, codec
@@ -25,12 +25,10 @@ SETTINGS = RunSettings(machine=MACHINE, scale="smoke", threads=1, seed=3, timeou
 PRODUCT = GEMM(m=192, n=256, k=320, transposes_data=True)
 
 
-def run(fault: str = "", operator=PRODUCT, index: int = 0) -> Run:
+def run(fault: str = "", operator=PRODUCT, index: int = 0, builder: str = "numpy_operators", workers: int = 1) -> Run:
     """One run of a double with a fault, examined as in a session."""
-    double = Framework(
-        name="double", builder="numpy_operators", folders=(BUILDERS,), variables={"FAULT": fault} if fault else {}
-    )
-    spec = operator_spec(SETTINGS, operator, double, DEVICES["cpu"])
+    double = Framework(name="double", builder=builder, folders=(BUILDERS,), variables={"FAULT": fault} if fault else {})
+    spec = operator_spec(replace(SETTINGS, workers=workers), operator, double, DEVICES["cpu"])
     hooks = RunHooks(is_suspicious=lambda check: bool(suspicion(check, "cpu")))
     return Examiner(probe=lambda *_: None).examine(spec, train_once(spec, index, hooks))
 
@@ -121,6 +119,36 @@ def test_an_answer_that_cannot_be_is_a_broken_protocol(fault, message):
     found = run(fault)
     assert found.outcome is RunOutcome.BROKEN_PROTOCOL
     assert message in found.message
+
+
+@pytest.fixture(scope="module")
+def summed():
+    """A run of two workers that sum their arrays, and one whose second worker returns its own array."""
+    return {
+        fault: run(fault, AllReduce(numbers=1000), builder="numpy_workers", workers=2) for fault in ("", "own array")
+    }
+
+
+def test_an_all_reduce_has_the_bandwidths_of_nccl_tests(summed):
+    found = summed[""]
+    assert found.outcome is RunOutcome.FINISHED, problems.of_run(found)
+    seconds = METRICS["forward_time"].read(found)
+    assert METRICS["forward_traffic"].read(found) == pytest.approx(4000 / seconds / 1e9)
+    # 2·(n − 1)/n is 1 for two workers.
+    assert METRICS["bus_bandwidth"].read(found) == pytest.approx(4000 / seconds / 1e9)
+    assert METRICS["forward_share"].read(found) is None
+    assert len(found.workers) == 2
+
+
+def test_a_sum_that_one_worker_lacks_fails_the_run_and_names_it(summed):
+    problem = summed["own array"].problem
+    assert (problem.ranks, problem.problem.array) == ((2,), "output")
+
+
+def test_an_all_reduce_of_one_worker_is_unsupported():
+    found = run(operator=AllReduce(numbers=1000), builder="numpy_workers")
+    assert found.outcome is RunOutcome.UNSUPPORTED
+    assert found.message == "an operator all_reduce needs several workers: --dlbench-workers=2"
 
 
 def test_a_kind_that_the_framework_lacks_is_unsupported():

@@ -16,7 +16,7 @@ import pytest
 
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import DEVICES, FRAMEWORKS
-from pytest_dlbench.environments.supports import has_workers
+from pytest_dlbench.environments.supports import has_workers, shared_operators
 from pytest_dlbench.model import (
     SGD,
     Adam,
@@ -35,6 +35,8 @@ from pytest_dlbench.model import (
     SequenceCrossEntropy,
     SoftmaxCrossEntropy,
 )
+from pytest_dlbench.model.operators import AllReduce
+from pytest_dlbench.planning.operators import operator_spec
 from pytest_dlbench.planning.plan import RunSettings, synthetic_for
 from pytest_dlbench.planning.sweep import Change
 from pytest_dlbench.records import Machine, Run, RunOutcome
@@ -50,6 +52,9 @@ REFUSING = "keras-jax"
 # The same builder, for a version whose DistributedDataParallel is for GPUs.
 TOO_OLD = "pytorch-1.0"
 PARALLEL = sorted({name for name, framework in FRAMEWORKS.items() if has_workers(framework)} - {TOO_OLD, REFUSING})
+# Those that sum arrays of all workers.
+SUMMING = sorted(name for name in PARALLEL if "all_reduce" in shared_operators(FRAMEWORKS[name]))
+CPU = DEVICES["cpu"]
 # The others meet in a file.
 LISTENING = sorted({*PARALLEL} - {"chainer", "keras-torch", "pytorch", "pytorch-compile"})
 # Of losses, relative. Rounding alone: the sum over a batch is that of two parts.
@@ -171,6 +176,17 @@ def test_the_exchange_is_seen_on_the_loopback_interface_and_steps_without_it_wer
     assert run.usage["train"].readings["loopback_bytes"] >= np.dtype(PRECISE[name]).itemsize * values * STEPS
     assert all(share.cpu_seconds > 0 for share in run.workers)
     assert len(run.exchange.alone_seconds) > 0
+
+
+@pytest.mark.parametrize("name", SUMMING)
+def test_two_workers_sum_their_arrays(name):
+    place_of(name, "workers")
+    operator = AllReduce(numbers=1001)
+    run = train_once(operator_spec(replace(SETTINGS, scale="smoke", workers=2), operator, FRAMEWORKS[name], CPU), 0)
+    # The sum of both workers is NumPy's, or the run failed.
+    assert run.outcome is RunOutcome.FINISHED, problems.of_run(run)
+    assert run.operation.passes["forward"].bus_bytes == 4 * 1001
+    assert run.survivors == ()
 
 
 @pytest.mark.parametrize("name", ["pytorch"])

@@ -22,6 +22,11 @@ def test_every_list_has_as_many_operators_as_the_source():
     }
 
 
+def test_all_reduces_of_a_scale_are_all_that_its_bytes_allow():
+    assert [one.numbers for one in deepbench.shared()][-2:] == [38_360_000, 64_500_000]
+    assert [one.numbers for one in deepbench.shared(2**26)] == [100_000, 3_097_600, 4_194_304, 6_553_600]
+
+
 def test_only_those_of_training_have_gradients():
     assert {one.operator.is_trained for one in deepbench.listed() if one.source == "training"} == {True}
     assert {one.operator.is_trained for one in deepbench.listed() if one.source != "training"} == {False}

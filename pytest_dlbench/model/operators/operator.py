@@ -116,6 +116,11 @@ class Operator(ABC):
         return float(NUMBER_BYTES * (read + written))
 
     @property
+    def bus_bytes(self) -> float:
+        """The bytes that each of several workers has to send; 0 for an operator of one."""
+        return 0.0
+
+    @property
     def total_bytes(self) -> int:
         """The bytes of all of its arrays and its output, in float32."""
         return NUMBER_BYTES * (sum(map(prod, self.shapes.values())) + prod(self.output))

@@ -32,13 +32,37 @@ def gradients_of(kind, name):
     return [part for part in results_of(kind, name) if part != "output"]
 
 
+def cells(tanh, sigmoid, split):
+    """{cell: one step of a recurrent layer, for frameworks that run it in a loop of their own}.
+
+    Each takes the products of the input and of the last output with their weights, and the last (output, state); it
+    returns the next (output, state). ``split(array, count)`` divides the gates.
+    """
+
+    def rnn(inputs, recurrent, carry):
+        return tanh(inputs + recurrent), carry[1]
+
+    def lstm(inputs, recurrent, carry):
+        taken, kept, cell, shown = split(inputs + recurrent, 4)
+        state = sigmoid(kept) * carry[1] + sigmoid(taken) * tanh(cell)
+        return sigmoid(shown) * tanh(state), state
+
+    def gru(inputs, recurrent, carry):
+        (reset, update, new), own = split(inputs, 3), split(recurrent, 3)
+        update = sigmoid(update + own[1])
+        new = tanh(new + sigmoid(reset + own[0]) * own[2])
+        return (1 - update) * new + update * carry[0], carry[1]
+
+    return {"rnn": rnn, "lstm": lstm, "gru": gru}
+
+
 class Passes(object):
     """The passes of an operator, for the class ``Operator`` of a framework.
 
-    ``OF_RECURRENT`` are the passes with the gradients of recurrent layers, which are computed all at once.
+    ``OF_RECURRENT`` and ``OF_CONVOLUTION`` are the pass that has both gradients, if they are computed at once.
     """
 
-    OF_RECURRENT = ("forward_backward",)
+    OF_RECURRENT, OF_CONVOLUTION = "forward_backward", None
 
     def __init__(self, operator):
         self.operator, self.is_image = operator, operator["kind"] == "convolution"
@@ -47,8 +71,8 @@ class Passes(object):
         """{name: a function that makes the pass}."""
         kind, found = self.operator["kind"], {"forward": self._forward()}
         if self.operator["is_trained"]:
-            one_by_one = ("backward_data", "backward_weights")
-            for name in self.OF_RECURRENT if kind == "recurrent" else one_by_one:
+            together = {"recurrent": self.OF_RECURRENT, "convolution": self.OF_CONVOLUTION}.get(kind)
+            for name in [together] if together else ("backward_data", "backward_weights"):
                 found[name] = self._backward(name, gradients_of(kind, name))
         return found
 
@@ -59,17 +83,33 @@ class Passes(object):
         return array.transpose(CANONICAL[name]) if self.is_image else array
 
 
-class Operation(object):
-    """An operator as a framework's module ``operators`` builds it, with its passes."""
+class Shared(object):
+    """An operator that several workers compute together; NumPy's arrays are its own, and its calls wait."""
 
-    def __init__(self, module, described, path, device):
-        with np.load(path, allow_pickle=False) as arrays:
-            self.operator = module.Operator(described, dict(arrays), device)
-        self.kind, self.wait = described["kind"], module.wait
-        self.passes = self.operator.passes()
+    def passes(self):
+        """Its one pass."""
+        return {"forward": self.compute}
+
+    @staticmethod
+    def wait(results):
+        """Does nothing."""
+
+    def read(self, names, results):
+        """Copies of the results."""
+        return [np.array(result) for result in results]
+
+
+class Operation(object):
+    """An operator as a framework builds it, with its passes."""
+
+    def __init__(self, kind, operator, wait):
+        self.kind, self.operator, self.wait = kind, operator, wait
+        self.passes, self.reset = operator.passes(), getattr(operator, "reset", None)
 
     def timed(self, name):
         """(seconds, results) of one call of a pass, which ends when its results are computed."""
+        if self.reset:
+            self.reset()
         began = monotonic()
         results = self.passes[name]()
         self.wait(results)
@@ -131,20 +171,27 @@ def _clocked(call, *given):
 def prepare(session, request):
     """Build a single operator and its probes, each a pair of its JSON and the file of its arrays, by name."""
     session.operation = None
-    module = importlib.import_module(session.builder.__name__ + ".operators")
     began = monotonic()
-    probes = {
-        name: Operation(module, described, path, session.device)
-        for name, (described, path) in required(request, "probes").items()
-    }
-    described, path = required(request, "operator")
-    session.operation, session.probes = Operation(module, described, path, session.device), probes
+    probes = {name: _built(session, *probe) for name, probe in required(request, "probes").items()}
+    session.operation, session.probes = _built(session, *required(request, "operator")), probes
     computes_on = getattr(session.operation.operator, "computes_on", None)
     return {
         "seconds": monotonic() - began,
         "passes": list(session.operation.passes),
         "device": dict(zip(("kind", "name"), computes_on())) if computes_on else None,
     }
+
+
+def _built(session, described, path):
+    """An operator from the module ``operators``, or of several workers from their module ``parallel``."""
+    kind = described["kind"]
+    with np.load(path, allow_pickle=False) as found:
+        arrays = dict(found)
+    if session.group:
+        operator = session.parallel.OPERATORS[kind](arrays["data"])
+        return Operation(kind, operator, operator.wait)
+    module = importlib.import_module(session.builder.__name__ + ".operators")
+    return Operation(kind, module.Operator(described, arrays, session.device), module.wait)
 
 
 def operate(session, request):

@@ -80,7 +80,10 @@ A builder is a module with
     ``PLACEMENTS``, optional: ("spread",) if the workers can also meet on several hosts;
     ``EXCHANGES``, optional: other exchanges than "full" that the Trainer has, one of which ``group["exchange"]`` may
     ask for, such as ("fp16",) if it can round gradients to 16 bits;
-    ``EXACT``, optional: those of them that change no loss.
+    ``EXACT``, optional: those of them that change no loss;
+    ``OPERATORS``, optional: a table of single operators that the workers compute together: "all_reduce". Its value is
+    called with this worker's array in NumPy, and has ``passes()``, ``read(names, results)`` and ``wait(results)`` as
+    below (``operators.Shared``), and perhaps ``reset()``, which is called before each call and not timed.
 
 ``operators``, optional
     A module of the folder by which single operators are measured, in float32.

@@ -7,6 +7,7 @@ from multiprocessing.connection import Client, Listener
 from time import monotonic
 
 import numpy as np
+from dlworker.operators import Shared
 
 import numpy_softmax
 from numpy_workers import FAULT, JOINED
@@ -64,21 +65,36 @@ class Trainer(numpy_softmax.Trainer):
         numpy_softmax.Trainer._update(self, name, self._averaged(gradient) if self.exchanges else gradient)
 
     def _averaged(self, gradient):
-        total = self._summed(gradient)
+        total = _summed(gradient)
         if FAULT == "sum":
             return total
         if FAULT == "unsynchronised" and self.group["rank"] == 1 and self.number >= FAULTY_STEP:
             return gradient
         return total / self.group["workers"]
 
-    def _summed(self, gradient):
-        if self.group["rank"]:
-            PEERS[0].send(gradient)
-            return PEERS[0].recv()
-        total = gradient + sum(peer.recv() for peer in PEERS)
-        for peer in PEERS:
-            peer.send(total)
-        return total
+
+class AllReduce(Shared):
+    """The sum of all workers' arrays; with the fault "own array", the second worker has its own."""
+
+    def __init__(self, array):
+        self.own = array
+
+    def compute(self):
+        total = _summed(self.own)
+        return (self.own if FAULT == "own array" and JOINED["rank"] else total,)
+
+
+OPERATORS = {"all_reduce": AllReduce}
+
+
+def _summed(array):
+    if JOINED["rank"]:
+        PEERS[0].send(array)
+        return PEERS[0].recv()
+    total = array + sum(peer.recv() for peer in PEERS)
+    for peer in PEERS:
+        peer.send(total)
+    return total
 
 
 def _fail():

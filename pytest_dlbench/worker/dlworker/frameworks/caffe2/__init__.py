@@ -101,7 +101,10 @@ class Trainer:
     """The two nets and their blobs, in Caffe2's one current workspace: a new Trainer replaces the previous one."""
 
     def __init__(self, network, recipe, weights, device, seed):
-        _require(recipe["precision"], device)
+        require(device)
+        if recipe["precision"] != "float32":
+            message = "Caffe2's operators support only float32: Conv refuses %s" % recipe["precision"]
+            raise RequestError("unsupported", message)
         workspace.ResetWorkspace()
         self.network, self.recipe = network, recipe
         numbers = np.random.RandomState(seed % 2**32).randint(1, 2**31, len(network["layers"]))
@@ -188,8 +191,7 @@ class Trainer:
             yield workspace.FetchBlob(self.logits)
 
 
-def _require(precision, device):
-    if precision != "float32":
-        raise RequestError("unsupported", "Caffe2's operators support only float32: Conv refuses %s" % precision)
+def require(device):
+    """Raise RequestError for another device than the processor."""
     if device != "cpu":
-        raise RequestError("unsupported", "the Caffe2 builder trains only on the CPU, not on %r" % device)
+        raise RequestError("unsupported", "the Caffe2 builder computes only on the CPU, not on %r" % device)

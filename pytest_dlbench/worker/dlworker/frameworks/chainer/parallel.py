@@ -17,6 +17,7 @@ import numpy as np
 from dlworker.frameworks import chainer as builder
 from dlworker.frameworks.chainer import placeholder
 from dlworker.meeting import Weighed
+from dlworker.operators import Shared
 from dlworker.protocol import RequestError
 
 OF_EACH = ("batch_norm", "dropout", "detections")
@@ -101,3 +102,16 @@ class Trainer(Weighed, builder.Trainer):
             return self.step(number)
         finally:
             self.optimizer = exchanging
+
+
+class AllReduce(Shared):
+    """The sum of an array of each worker, by MPI's all-reduce."""
+
+    def __init__(self, array):
+        self.own = array
+
+    def compute(self):
+        return (COMMUNICATORS[0].allreduce(self.own),)
+
+
+OPERATORS = {"all_reduce": AllReduce}

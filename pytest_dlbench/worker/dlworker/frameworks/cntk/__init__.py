@@ -36,13 +36,18 @@ def versions():
     return {"cntk": C.__version__.strip()}
 
 
+def require(device):
+    """Use the CPU; raise RequestError for another device."""
+    if device != "cpu":
+        raise RequestError("unsupported", "the installed CNTK is a CPU build, which has no device %r" % device)
+    C.device.try_set_default_device(C.device.cpu())
+
+
 class Trainer:
     """The graph, its trainer and the examples."""
 
     def __init__(self, network, recipe, weights, device, seed):
-        if device != "cpu":
-            raise RequestError("unsupported", "the installed CNTK is a CPU build, which has no device %r" % device)
-        C.device.try_set_default_device(C.device.cpu())
+        require(device)
         self.dtype, self.network, self.rate = np.dtype(recipe["precision"]).type, network, None
         with C.default_options(dtype=self.dtype):
             self.x = None if "vocabulary" in network else C.input_variable(network["input"])

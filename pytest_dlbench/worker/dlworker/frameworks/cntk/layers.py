@@ -16,7 +16,7 @@ from dlworker.protocol import RequestError
 
 
 def conv2d(layer, x, settings):
-    automatic, x = _padded(layer, layer["kernel"], x, 0.0)
+    automatic, x = padded(layer, layer["kernel"], x, 0.0)
     conv = C.layers.Convolution2D(
         tuple(layer["kernel"]),
         layer["output"][0],
@@ -46,7 +46,7 @@ def _weight_and_bias(function, layer):
 
 def grouped_conv2d(layer, x, settings):
     """C.layers.Convolution2D refuses groups, which the underlying operation supports."""
-    automatic, x = _padded(layer, layer["kernel"], x, 0.0)
+    automatic, x = padded(layer, layer["kernel"], x, 0.0)
     filters, channels = layer["output"][0], layer["input"][0] // layer["groups"]
     shape, dtype = [filters, channels] + layer["kernel"], settings["dtype"]
     own = {"weight": C.parameter(shape, init=_initializer(settings), dtype=dtype)}
@@ -59,16 +59,16 @@ def grouped_conv2d(layer, x, settings):
 
 
 def max_pool(layer, x, settings):
-    automatic, x = _padded(layer, layer["window"], x, -np.inf)
+    automatic, x = padded(layer, layer["window"], x, -np.inf)
     window, stride = tuple(layer["window"]), tuple(layer["stride"])
     return C.layers.MaxPooling(window, strides=stride, pad=automatic, name=layer["name"])(x), {}
 
 
 def avg_pool(layer, x, settings):
-    automatic, padded = _padded(layer, layer["window"], x, 0.0)
+    automatic, wider = padded(layer, layer["window"], x, 0.0)
     window, stride = tuple(layer["window"]), tuple(layer["stride"])
-    pooled = C.layers.AveragePooling(window, strides=stride, pad=automatic, name=layer["name"])(padded)
-    if padded is x:
+    pooled = C.layers.AveragePooling(window, strides=stride, pad=automatic, name=layer["name"])(wider)
+    if wider is x:
         return pooled, {}
     # CNTK excludes its own padding from the mean, but counts what C.pad added as part of the image.
     return pooled * C.constant(_window_shares(layer, automatic), dtype=settings["dtype"]), {}
@@ -85,7 +85,7 @@ def _window_shares(layer, automatic):
     return np.outer(*shares)[np.newaxis]
 
 
-def _padded(layer, window, x, value):
+def padded(layer, window, x, value):
     """For rows and columns, whether CNTK pads them as wanted; and x padded where it does not."""
     axes = zip(layer["input"][1:], window, layer["stride"], layer["padding"], layer["output"][1:])
     automatic = tuple(_pads_itself(*axis) for axis in axes)

@@ -3,11 +3,13 @@
 Images are channels last, as in the networks.
 """
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dlworker.operators import Passes
+from dlworker.operators import Passes, cells
 from dlworker.xla_flags import round_products
 
 
@@ -45,24 +47,7 @@ def _recurrent(operator):
     return compute
 
 
-def _rnn(inputs, recurrent, carry):
-    return jnp.tanh(inputs + recurrent), carry[1]
-
-
-def _lstm(inputs, recurrent, carry):
-    taken, kept, cell, shown = jnp.split(inputs + recurrent, 4, axis=1)
-    state = jax.nn.sigmoid(kept) * carry[1] + jax.nn.sigmoid(taken) * jnp.tanh(cell)
-    return jax.nn.sigmoid(shown) * jnp.tanh(state), state
-
-
-def _gru(inputs, recurrent, carry):
-    (reset, update, new), own = jnp.split(inputs, 3, axis=1), jnp.split(recurrent, 3, axis=1)
-    update = jax.nn.sigmoid(update + own[1])
-    new = jnp.tanh(new + jax.nn.sigmoid(reset + own[0]) * own[2])
-    return (1 - update) * new + update * carry[0], carry[1]
-
-
-CELLS = {"rnn": _rnn, "lstm": _lstm, "gru": _gru}
+CELLS = cells(jnp.tanh, jax.nn.sigmoid, partial(jnp.split, axis=1))
 OPERATORS = {"gemm": _gemm, "convolution": _convolution, "recurrent": _recurrent}
 
 

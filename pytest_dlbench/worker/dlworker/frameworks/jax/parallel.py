@@ -10,6 +10,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from dlworker.frameworks import jax as builder
 from dlworker.meeting import address
+from dlworker.operators import Shared
 
 OF_EACH = ()
 
@@ -82,3 +83,35 @@ class Trainer(builder.Trainer):
 def _own(shared):
     """The copies that this worker has of arrays that are on each."""
     return jax.tree.map(lambda array: array.addressable_data(0), shared)
+
+
+class AllReduce(Shared):
+    """psum over the workers of a row of each, compiled."""
+
+    def __init__(self, array):
+        mesh = Mesh(np.array(jax.devices()), ("workers",))
+        rows = NamedSharding(mesh, PartitionSpec("workers"))
+        self.rows = jax.make_array_from_process_local_data(rows, array[np.newaxis])
+        shard_map = getattr(jax, "shard_map", None)
+        if shard_map is None:
+            from jax.experimental.shard_map import shard_map  # noqa: PLC0415 - before 0.6
+
+        def summed(row):
+            return jax.lax.psum(row[0], "workers")
+
+        self.summed = jax.jit(
+            shard_map(summed, mesh=mesh, in_specs=PartitionSpec("workers"), out_specs=PartitionSpec())
+        )
+
+    def compute(self):
+        return (self.summed(self.rows),)
+
+    @staticmethod
+    def wait(results):
+        jax.block_until_ready(results)
+
+    def read(self, names, results):
+        return [np.array(result.addressable_data(0)) for result in results]
+
+
+OPERATORS = {"all_reduce": AllReduce}

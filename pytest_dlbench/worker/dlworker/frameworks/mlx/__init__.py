@@ -56,7 +56,7 @@ class Trainer:
         if recipe["precision"] == "float64":
             # MLX has float64 on the CPU, but its exp, sigmoid and convolutions are only as precise as float32.
             raise RequestError("unsupported", "MLX computes only in float32")
-        mx.set_default_device(_device(device))
+        mx.set_default_device(device_of(device))
         mx.random.seed(seed)
         self.network = network
         mixed = MIXED.get(recipe["precision"])
@@ -185,7 +185,8 @@ class Trainer:
         self.model.train()
 
 
-def _device(device):
+def device_of(device):
+    """MLX's own device for "cpu", "gpu" or "gpu:N"; raises RequestError if there is no such GPU."""
     kind, _, index = device.partition(":")
     if kind != "cpu" and not mx.is_available(mx.gpu):
         raise RequestError("unsupported", "MLX found no GPU")

@@ -33,7 +33,7 @@ def versions():
     return {"mxnet": mx.__version__}
 
 
-def _context(device):
+def context_of(device):
     """mx.cpu() or mx.gpu(n), if this MXNet supports it."""
     if device == "cpu":
         return mx.cpu()
@@ -73,7 +73,7 @@ class Trainer:
         if recipe["precision"] in MIXED:
             require(device)
         mx.random.seed(seed)
-        self.context, self.layers = _context(device), network["layers"]
+        self.context, self.layers = context_of(device), network["layers"]
         self.dtype = "float64" if recipe["precision"] == "float64" else "float32"
         self.network = network
         self.net, self.blocks = build(network, recipe["precision"])

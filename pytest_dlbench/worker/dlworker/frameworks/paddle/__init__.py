@@ -62,12 +62,17 @@ ARRAYS_OF = {
 }
 
 
+def require(device):
+    """Raise RequestError if there is no such device."""
+    if device != "cpu" and not (paddle.is_compiled_with_cuda() and paddle.device.cuda.device_count()):
+        raise RequestError("unsupported", "Paddle found no GPU")
+
+
 class Trainer:
     """The network, its optimiser and the examples, on one device."""
 
     def __init__(self, network, recipe, weights, device, seed):
-        if device != "cpu" and not (paddle.is_compiled_with_cuda() and paddle.device.cuda.device_count()):
-            raise RequestError("unsupported", "Paddle found no GPU")
+        require(device)
         if network["loss"] == "detection" and recipe["precision"] in MIXED:
             raise RequestError("unsupported", "the Paddle builder has no detectors in %s" % recipe["precision"])
         paddle.set_device(device)

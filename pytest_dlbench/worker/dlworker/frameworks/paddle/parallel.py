@@ -7,6 +7,7 @@ from paddle import distributed
 
 from dlworker.frameworks import paddle as builder
 from dlworker.meeting import Weighed, address
+from dlworker.operators import Shared
 
 OF_EACH = ("batch_norm", "dropout", "detections")
 
@@ -51,3 +52,21 @@ class Trainer(Weighed, builder.Trainer):
             yield from super().outputs(inputs, batch_size)
         finally:
             self.forward = exchanging
+
+
+class AllReduce(Shared):
+    """The sum of an array of each worker, in place."""
+
+    def __init__(self, array):
+        self.own = paddle.to_tensor(array)
+        self.sum = paddle.empty_like(self.own)
+
+    def reset(self):
+        paddle.assign(self.own, self.sum)
+
+    def compute(self):
+        distributed.all_reduce(self.sum)
+        return (self.sum,)
+
+
+OPERATORS = {"all_reduce": AllReduce}

@@ -46,7 +46,7 @@ class Operator(Passes):
     """The arrays of an operator on a device, and its passes."""
 
     # They need no output again: the graph has it.
-    OF_RECURRENT = ("backward",)
+    OF_RECURRENT = "backward"
 
     def __init__(self, operator, arrays, device):
         super().__init__(operator)

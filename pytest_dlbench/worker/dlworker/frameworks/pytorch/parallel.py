@@ -8,6 +8,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from dlworker.frameworks import pytorch
 from dlworker.meeting import Weighed, address
+from dlworker.operators import Shared
 from dlworker.protocol import RequestError
 
 OF_EACH = ("batch_norm", "dropout", "detections")
@@ -74,3 +75,21 @@ class Trainer(Weighed, pytorch.Trainer):
             yield from super().outputs(inputs, batch_size)
         finally:
             self.forward = training
+
+
+class AllReduce(Shared):
+    """The sum of an array of each worker, in place."""
+
+    def __init__(self, array):
+        self.own = torch.from_numpy(array)
+        self.sum = torch.empty_like(self.own)
+
+    def reset(self):
+        self.sum.copy_(self.own)
+
+    def compute(self):
+        distributed.all_reduce(self.sum)
+        return (self.sum,)
+
+
+OPERATORS = {"all_reduce": AllReduce}

@@ -3,10 +3,12 @@
 Images are channels last, as in the networks.
 """
 
+from functools import partial
+
 import tensorflow as tf
 
 from dlworker.frameworks.tensorflow import kind_of, use
-from dlworker.operators import Passes
+from dlworker.operators import Passes, cells
 
 
 def _gemm(operator):
@@ -34,24 +36,7 @@ def _recurrent(operator):
     return compute
 
 
-def _rnn(inputs, recurrent, carry):
-    return tf.tanh(inputs + recurrent), carry[1]
-
-
-def _lstm(inputs, recurrent, carry):
-    taken, kept, cell, shown = tf.split(inputs + recurrent, 4, axis=1)
-    state = tf.sigmoid(kept) * carry[1] + tf.sigmoid(taken) * tf.tanh(cell)
-    return tf.sigmoid(shown) * tf.tanh(state), state
-
-
-def _gru(inputs, recurrent, carry):
-    (reset, update, new), own = tf.split(inputs, 3, axis=1), tf.split(recurrent, 3, axis=1)
-    update = tf.sigmoid(update + own[1])
-    new = tf.tanh(new + tf.sigmoid(reset + own[0]) * own[2])
-    return (1 - update) * new + update * carry[0], carry[1]
-
-
-CELLS = {"rnn": _rnn, "lstm": _lstm, "gru": _gru}
+CELLS = cells(tf.tanh, tf.sigmoid, partial(tf.split, axis=1))
 OPERATORS = {"gemm": _gemm, "convolution": _convolution, "recurrent": _recurrent}
 
 

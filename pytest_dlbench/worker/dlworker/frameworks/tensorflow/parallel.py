@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from dlworker.frameworks import tensorflow as builder
 from dlworker.meeting import address
+from dlworker.operators import Shared
 
 OF_EACH = ("batch_norm", "dropout", "detections")
 # Made by join().
@@ -57,3 +58,24 @@ class Trainer(builder.Trainer):
         if self.exchanges:
             self.exchanges, self._update = False, tf.function(self._update.python_function, autograph=False)
         return self.step(number)
+
+
+class AllReduce(Shared):
+    """The sum of a variable of each worker, by a collective operator in a function."""
+
+    def __init__(self, array):
+        # Not in the strategy's scope, in which all workers would get the first one's values.
+        self.own = tf.Variable(array)
+
+    @tf.function(autograph=False)
+    def compute(self):
+        return (STRATEGIES[0].run(self._summed),)
+
+    def _summed(self):
+        return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, self.own.read_value())
+
+    def read(self, names, results):
+        return [result.numpy().copy() for result in results]
+
+
+OPERATORS = {"all_reduce": AllReduce}

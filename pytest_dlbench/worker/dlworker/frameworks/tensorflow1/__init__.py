@@ -29,6 +29,13 @@ def versions():
     return {"tensorflow": tf.__version__}
 
 
+def require(device):
+    """Raise RequestError for another device than the processor."""
+    if device != "cpu":
+        message = "TensorFlow 1 needs CUDA 10 of the system, and a GPU up to Turing: this builder is for the CPU"
+        raise RequestError("unsupported", message)
+
+
 def build(network, inputs, training):
     """The output of each layer by name, the logits last; a layer's variables are created when it is first built."""
     outputs, lengths, states = OrderedDict(), {}, {}
@@ -115,9 +122,7 @@ class Trainer:
     """The graph with the examples and both networks in it, and its session."""
 
     def __init__(self, network, recipe, weights, device, seed):
-        if device != "cpu":
-            message = "TensorFlow 1 needs CUDA 10 of the system, and a GPU up to Turing: this builder is for the CPU"
-            raise RequestError("unsupported", message)
+        require(device)
         self.network = network
         self.dtype = tf.as_dtype(recipe["precision"])
         with tf.Graph().as_default() as graph:

@@ -56,7 +56,7 @@ def versions():
     return found
 
 
-def _choose(device):
+def choose(device):
     """Set the default device; "gpu" is whichever accelerator tinygrad prefers."""
     if device == "cpu":
         DEV.value = "CPU"
@@ -71,7 +71,7 @@ def _choose(device):
     if found == "CPU":
         raise RequestError("unsupported", "tinygrad found no device except the CPU")
     DEV.value = "%s%s" % (found, device[len("gpu") :])
-    kind, name = _kind_and_name()
+    kind, name = kind_and_name()
     if kind == "cpu" and PROCESSOR_AS_GPU not in os.environ:
         message = "tinygrad found no GPU: its %s device is the processor, %s" % (found, name)
         raise RequestError("unsupported", message)
@@ -88,7 +88,7 @@ def _leased():
     return "CUDA"
 
 
-def _kind_and_name():
+def kind_and_name():
     """("gpu" or "cpu", its name) of the default device; OpenCL has drivers of processors, such as pocl."""
     found = Device[Device.DEFAULT]
     backend = Device.DEFAULT.split(":")[0]
@@ -131,7 +131,7 @@ class Trainer:
     """The layers, their optimiser, the examples and the captured step."""
 
     def __init__(self, network, recipe, weights, device, seed):
-        _choose(device)
+        choose(device)
         # tinygrad counts what its buffers hold, which is read after each step: those of a captured step stay.
         self.most_bytes = 0
         mixed = MIXED.get(recipe["precision"])
@@ -167,10 +167,10 @@ class Trainer:
             parameter.replace(Tensor(np.array(array, dtype=self.precision, order="C")))
 
     def computes_on(self):
-        return _kind_and_name()
+        return kind_and_name()
 
     def peak_device_bytes(self):
-        return None if _kind_and_name()[0] == "cpu" else self.most_bytes
+        return None if kind_and_name()[0] == "cpu" else self.most_bytes
 
     def parameters(self):
         return {name: tuple(p.shape[::-1] if t else p.shape) for name, p, t in self._natives()}
