@@ -60,7 +60,8 @@ A builder is a module with
 
 ``parallel``, optional
     A module of the folder by which several workers train one network, each with a part of every batch. Of a variant
-    it is next to it, and named like it: ``compile_parallel`` of ``compile``.
+    it is next to it, and named like it: ``compile_parallel`` of ``compile``; of a back end it has its name:
+    ``parallel_jax``.
 
     ``join(group)``: meet the other workers, before anything is computed. ``group`` has the "rank" of this worker, the
     number of "workers", the run's "folder", which all of them see, the network "interface" to use, the "address"
