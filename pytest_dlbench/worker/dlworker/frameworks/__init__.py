@@ -64,9 +64,9 @@ A builder is a module with
     ``parallel_jax``.
 
     ``join(group)``: meet the other workers, before anything is computed. ``group`` has the "rank" of this worker, the
-    number of "workers", the run's "folder", which all of them see, the network "interface" to use, the "address"
-    of all, and the "ports" at which each may listen. They were free: ``meeting.address`` refuses one that is taken.
-    Workers on several hosts have no folder; "address" is the first one's, which alone has a port;
+    number of "workers", the name of this "module", the run's "folder", which all of them see, the network "interface"
+    to use, the "address" of all, and the "ports" at which each may listen. They were free: ``meeting.address`` refuses
+    one that is taken. Workers on several hosts have no folder; "address" is the first one's, which alone has a port;
     "threads" are those of each worker, for a framework that must know them before it can meet anybody;
     ``Trainer(network, recipe, weights, device, seed, group)``: as above. Its ``step`` averages gradients over all
     workers and returns the loss of this worker's part, or the mean of all; ``outputs`` waits for nobody;
@@ -82,6 +82,12 @@ A builder is a module with
     ``EXCHANGES``, optional: other exchanges than "full" that the Trainer has, one of which ``group["exchange"]`` may
     ask for, such as ("fp16",) if it can round gradients to 16 bits;
     ``EXACT``, optional: those of them that change no loss.
+
+``devices``, optional
+    The same for workers that are devices of one process: a module with the contents of ``parallel`` but PLACEMENTS,
+    named in the same way. ``group`` has neither "address" nor "ports"; "rank" is 0, and ``step`` returns the loss of
+    the whole batch. ``factors`` has a second axis, of the devices. ``copies(name)`` of its Trainer: a parameter as each
+    device has it, in NumPy.
 
 ``operators``, optional
     A module of the folder by which single operators are measured, in float32.

@@ -57,16 +57,18 @@ class Trainer(builder.Trainer):
         self.inputs, self.labels = self._together((self.inputs, self.labels))
 
     def step_alone(self, number):
-        found = [self._taken_alone(place, number) for place in range(len(self.here))]
-        *states, losses = zip(*found)
-        self.weights, self.states, self.slots = (self._joined(of_devices) for of_devices in states)
+        shared = self.weights, self.states, self.slots
+        # A step overwrites its device's arrays, and with them those of which they are a part.
+        states = [_of_device(shared, place) for place in range(len(self.here))]
+        found = [self._taken_alone(place, state, number) for place, state in enumerate(states)]
+        *changed, losses = zip(*found)
+        self.weights, self.states, self.slots = (self._joined(of_devices) for of_devices in changed)
         return np.mean([np.asarray(loss) for loss in losses])
 
-    def _taken_alone(self, place, number):
+    def _taken_alone(self, place, state, number):
         """What a step without exchange leaves on a device of this process."""
-        weights, states, slots = _of_device((self.weights, self.states, self.slots), place)
         examples, rates, key = _of_device(((self.inputs, self.labels), self.rates, self.key), place)
-        return self._step_alone(weights, states, slots, examples, (self.own_orders[place], rates), key, number)
+        return self._step_alone(*state, examples, (self.own_orders[place], rates), key, number)
 
     def copies(self, name):
         """A parameter as each device of this process has it."""

@@ -38,7 +38,9 @@ class Trainer(builder.Trainer):
             self._set_rate(number)
             self.model.reset_metrics()
             parts = self._parts_here(*self._batch(number))
-        found = [self._step_alone(self._state(place), part) for place, part in enumerate(parts)]
+        # A step overwrites its device's state, and with it the array of which that is a part.
+        states = [self._state(place) for place in range(len(self.here))]
+        found = [self._step_alone(state, part) for state, part in zip(states, parts)]
         logs, states = zip(*found)
         for variables, of_devices in zip(self._variables(), zip(*states)):
             for variable, arrays in zip(variables, zip(*of_devices)):
