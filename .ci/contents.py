@@ -69,7 +69,7 @@ SWEEPS: Mapping[str, Sweep] = {
         tests=("tests/worker/test_workers_agree.py",),
         data=(
             "tests/doubles/builders/faulty_workers/*.py",
-            *(f"pytest_dlbench/running/{name}.py" for name in ("group", "merging", "pinning", "training")),
+            *(f"pytest_dlbench/running/{name}.py" for name in ("group", "merging", "pinning", "run_spec", "training")),
         ),
         frameworks=(
             *("chainer", "jax", "keras-jax", "keras-tensorflow", "keras-torch", "mxnet", "mxnet-imperative", "paddle"),

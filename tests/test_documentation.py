@@ -116,8 +116,8 @@ def test_the_tables_of_frameworks_name_each(page):
 def test_the_table_of_workers_has_every_framework_whose_builder_has_workers():
     rows = re.findall(r"(?m)^\| `([\w-]+)` \|", (ROOT / "docs/how-to/workers.md").read_text())
     having = (name for name, framework in FRAMEWORKS.items() if has_workers(framework))
-    # They say themselves why their workers cannot train.
-    assert rows == sorted({*having} - {"pytorch-1.0", "keras-jax"})
+    # It says itself why its workers cannot train.
+    assert rows == sorted({*having} - {"pytorch-1.0"})
 
 
 def test_the_page_of_the_vocabulary_names_every_layer():

@@ -72,6 +72,7 @@ class Framework:
     ("keras>=3", or "tensorflow>=2 | tensorflow-cpu>=2"): if the Python that runs pytest has them, nothing else is
     needed. ``environments`` can be built for it otherwise, the default first; ``package`` is the distribution whose
     version can be chosen (``pytorch==2.12.0``). ``variables`` are environment variables of its workers.
+    ``backend`` is the builder's back end that it uses, and ends the names of the modules for that one alone.
     ``unsupported`` says why it cannot be run at all.
     """
 
@@ -80,6 +81,7 @@ class Framework:
     needs: tuple[str, ...] = ()
     environments: tuple[Environment, ...] = ()
     package: str = ""
+    backend: str = ""
     variables: tuple[tuple[str, str], ...] = ()
     more_programs: tuple[Program, ...] = ()
     """Programs of the system that it needs in addition to those of its environment."""

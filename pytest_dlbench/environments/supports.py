@@ -10,6 +10,8 @@ from pytest_dlbench.environments.frameworks import Framework
 from pytest_dlbench.errors import DlbenchError
 
 WORKER = Path(__file__).parents[1] / "worker"
+# The placement of workers that are devices of one process.
+ONE_PROCESS = "one_process"
 
 
 def supports(framework: Framework) -> frozenset[str] | None:
@@ -22,15 +24,20 @@ def operators(framework: Framework) -> frozenset[str] | None:
     return _names("OPERATORS", f"{framework.builder}.operators", (*framework.folders, WORKER))
 
 
-def has_workers(framework: Framework) -> bool:
-    """Whether several workers of a framework can train together: whether its builder has a module for it."""
+def has_workers(framework: Framework, *, is_one_process: bool = False) -> bool:
+    """Whether several workers of a framework, or devices of one process, can train together.
+
+    They can if its builder has a module for it.
+    """
     folders = (*framework.folders, WORKER)
-    return bool(framework.builder) and source(parallel_of(framework), folders) is not None
+    return (
+        bool(framework.builder) and source(parallel_of(framework, is_one_process=is_one_process), folders) is not None
+    )
 
 
-def of_each_worker(framework: Framework) -> frozenset[str] | None:
-    """The layers that each of several workers computes by itself: OF_EACH of the module ``parallel``, or None."""
-    return _of_parallel("OF_EACH", framework)
+def of_each_worker(framework: Framework, *, is_one_process: bool = False) -> frozenset[str] | None:
+    """The layers that each of several workers computes by itself: OF_EACH of their module, or None."""
+    return _of_parallel("OF_EACH", framework, is_one_process=is_one_process)
 
 
 def placements(framework: Framework) -> frozenset[str]:
@@ -38,14 +45,14 @@ def placements(framework: Framework) -> frozenset[str]:
     return _of_parallel("PLACEMENTS", framework) or frozenset()
 
 
-def exchanges(framework: Framework) -> frozenset[str]:
-    """How several workers can exchange gradients other than in full: EXCHANGES of the module ``parallel``."""
-    return _of_parallel("EXCHANGES", framework) or frozenset()
+def exchanges(framework: Framework, *, is_one_process: bool = False) -> frozenset[str]:
+    """How several workers can exchange gradients other than in full: EXCHANGES of their module."""
+    return _of_parallel("EXCHANGES", framework, is_one_process=is_one_process) or frozenset()
 
 
-def exact_exchanges(framework: Framework) -> frozenset[str]:
-    """Those of them that change no loss: EXACT of the module ``parallel``."""
-    return _of_parallel("EXACT", framework) or frozenset()
+def exact_exchanges(framework: Framework, *, is_one_process: bool = False) -> frozenset[str]:
+    """Those of them that change no loss: EXACT of their module."""
+    return _of_parallel("EXACT", framework, is_one_process=is_one_process) or frozenset()
 
 
 def shared_operators(framework: Framework) -> frozenset[str]:
@@ -53,14 +60,20 @@ def shared_operators(framework: Framework) -> frozenset[str]:
     return _of_parallel("OPERATORS", framework) or frozenset()
 
 
-def _of_parallel(collection: str, framework: Framework) -> frozenset[str] | None:
-    return _names(collection, parallel_of(framework), (*framework.folders, WORKER))
+def _of_parallel(collection: str, framework: Framework, *, is_one_process: bool = False) -> frozenset[str] | None:
+    module = parallel_of(framework, is_one_process=is_one_process)
+    return _names(collection, module, (*framework.folders, WORKER))
 
 
-def parallel_of(framework: Framework) -> str:
-    """The module by which several workers train: of a folder ``parallel``, else the builder's name and _parallel."""
+def parallel_of(framework: Framework, *, is_one_process: bool = False) -> str:
+    """The module by which several workers train: of a folder ``parallel``, else the builder's name and _parallel.
+
+    For devices of one process it is ``devices``. Of a back end, its name follows.
+    """
     file = source(framework.builder, (*framework.folders, WORKER))
-    return f"{framework.builder}{'.' if file and file.name == '__init__.py' else '_'}parallel"
+    separator = "." if file and file.name == "__init__.py" else "_"
+    module = f"{framework.builder}{separator}{'devices' if is_one_process else 'parallel'}"
+    return f"{module}_{framework.backend}" if framework.backend else module
 
 
 def source(module: str, folders: Iterable[Path]) -> Path | None:

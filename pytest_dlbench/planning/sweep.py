@@ -2,7 +2,8 @@
 
 The type of a field determines which texts are accepted; its dataclass rejects invalid values. Five settings are not
 fields. Two select the recipe whose fields are changed: ``recipe=NAME``, and ``settings=framework`` for each framework's
-own. ``scaling=weak`` gives each of several workers a whole batch, ``placement=spread`` a host of its own. ``exchange``
+own. ``scaling=weak`` gives each of several workers a whole batch, ``placement=spread`` a host of its own,
+``placement=one_process`` a device of one process. ``exchange``
 is how several workers exchange gradients.
 """
 
@@ -15,6 +16,7 @@ from math import isfinite
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from pytest_dlbench.environments.supports import ONE_PROCESS
 from pytest_dlbench.errors import ModelError, OptionError, unknown_name
 from pytest_dlbench.model import SGD, Recipe, Shape
 from pytest_dlbench.model.shapes import show as show_shape
@@ -31,8 +33,8 @@ WHOLE = {
     "recipe": tuple(RECIPES),
     "settings": ("equal", "framework"),
     "scaling": ("strong", "weak"),
-    "placement": ("together", "spread"),
-    "exchange": ("full", "fp16", "2bit", "server"),
+    "placement": ("together", "spread", ONE_PROCESS),
+    "exchange": ("full", "fp16", "2bit", "server", "sharded", "device"),
 }
 # Two ways to give the length: setting one replaces the other.
 _INSTEAD = {"epochs": "steps", "steps": "epochs"}

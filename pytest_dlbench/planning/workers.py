@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 
 from pytest_dlbench.environments import Framework
+from pytest_dlbench.environments.frameworks import OURS
 from pytest_dlbench.environments.programs import lacking
 from pytest_dlbench.environments.supports import (
+    ONE_PROCESS,
     exact_exchanges,
     exchanges,
     has_workers,
@@ -20,6 +22,14 @@ from pytest_dlbench.records.reasons import OfEachWorker
 # by a number of labels or samples that differs from part to part. A framework's workers compute it otherwise, unless
 # its module ``parallel`` names what they do.
 OF_EACH = ("batch_norm", "dropout", "detections", "ignored_labels")
+# Why a framework has nothing that divides a batch among several devices of the processor in one process, by the folder
+# of its builder.
+NOT_IN_ONE_PROCESS = {
+    "pytorch": "DataParallel of PyTorch divides batches among GPUs only, and other exchanges need a process each",
+    "paddle": "DataParallel of Paddle has a process for each device",
+    "chainer": "ParallelUpdater of Chainer computes the parts of a batch one after the other on processors",
+    "keras_torch": "DataParallel of PyTorch divides batches among GPUs only, and other exchanges need a process each",
+}
 
 
 def refusal(case: Case, cores: int, framework: Framework, recipe: Recipe, purpose: Purpose) -> str:
@@ -42,10 +52,11 @@ def _refusals(case: Case, cores: int, framework: Framework, recipe: Recipe, purp
     workers = case.workers
     if purpose != "training":
         yield "several workers train; they do not infer"
-    if not has_workers(framework):
-        yield f"the builder of {framework.name} has no module parallel: its workers cannot exchange gradients"
-    elif (exchange := _exchange(case)) != "full" and exchange not in exchanges(framework):
-        known = ", ".join(sorted({"full", *exchanges(framework)}))
+    in_one = {"is_one_process": _is_one_process(case)}
+    if not has_workers(framework, **in_one):
+        yield _without_workers(framework, **in_one)
+    elif (exchange := _exchange(case)) != "full" and exchange not in exchanges(framework, **in_one):
+        known = ", ".join(sorted({"full", *exchanges(framework, **in_one)}))
         yield f"exchange={exchange}: the workers of {framework.name} have no such exchange, only {known}"
     yield from _unplaced(case, cores)
     if recipe.batch_size % workers:
@@ -75,12 +86,22 @@ def _unplaced(case: Case, cores: int) -> Iterator[str]:
         yield f"{needed} of their own, and there are {cores}"
 
 
+def _without_workers(framework: Framework, *, is_one_process: bool) -> str:
+    """Why a framework has no workers, or none that are devices of one process."""
+    if not is_one_process:
+        return f"the builder of {framework.name} has no module parallel: its workers cannot exchange gradients"
+    parts = framework.builder.removeprefix(f"{OURS}.").split(".")
+    name = f"{parts[0]}_{framework.backend}" if framework.backend else parts[0]
+    reason = NOT_IN_ONE_PROCESS.get(name, f"the builder of {framework.name} has no module devices")
+    return f"placement={ONE_PROCESS}: {reason}"
+
+
 def cannot_meet(case: Case, framework: Framework, *, is_elsewhere: bool) -> str:
     """What the workers of a case need, in addition to the framework, and this machine lacks; empty if nothing.
 
     What other hosts have is found out there.
     """
-    if case.workers == 1 or is_elsewhere:
+    if case.workers == 1 or is_elsewhere or _is_one_process(case):
         return ""
     return lacking(f"several workers of {framework.name}", framework.programs_of_workers)
 
@@ -103,7 +124,8 @@ def undecided(recipe: Recipe, hosts: int) -> str:
 
 def uncertifiable(case: Case, network: Network, framework: Framework) -> str:
     """Why the losses of several workers cannot be those of one; empty if they must be, or for one worker."""
-    if case.workers > 1 and (exchange := _exchange(case)) not in {"full", *exact_exchanges(framework)}:
+    exact = {"full", *exact_exchanges(framework, is_one_process=_is_one_process(case))}
+    if case.workers > 1 and (exchange := _exchange(case)) not in exact:
         return f"the exchange is lossy: exchange={exchange} changes the gradients"
     unlike = unlike_one(case, network, framework)
     kinds = " and ".join(unlike.kinds) if unlike else ""
@@ -115,9 +137,15 @@ def _exchange(case: Case) -> str:
     return str(case.settings.get("exchange", "full"))
 
 
+def _is_one_process(case: Case) -> bool:
+    """Whether the workers are devices of one process."""
+    return case.settings.get("placement") == ONE_PROCESS
+
+
 def unlike_one(case: Case, network: Network, framework: Framework) -> OfEachWorker | None:
     """What makes the losses of several workers differ from those of one by design; None if nothing does."""
-    named, described = of_each_worker(framework), network.as_json()
+    named = of_each_worker(framework, is_one_process=_is_one_process(case))
+    described = network.as_json()
     found = {layer["kind"] for layer in described["layers"]}
     found |= {"ignored_labels"} if described.get("ignored") is not None else set()
     kinds = tuple(kind for kind in OF_EACH if kind in found and (named is None or kind in named))

@@ -21,7 +21,10 @@ from pytest_dlbench.running.failures import NotDoneError
 
 def merged(op: str, answers: Sequence[Any]) -> Any:
     """One answer for all; raises NotDoneError if the workers contradict each other."""
-    return answers[0] if len(answers) == 1 else RULES.get(op, _first)(answers)
+    found = answers[0] if len(answers) == 1 else RULES.get(op, _first)(answers)
+    if isinstance(found, messages.Fingerprint):
+        _require_same(found.of_devices)
+    return found
 
 
 def _first(answers: Sequence[Any]) -> Any:
@@ -88,10 +91,15 @@ def _updated(answers: Sequence[messages.Updated]) -> messages.Updated:
 
 
 def _fingerprint(answers: Sequence[messages.Fingerprint]) -> messages.Fingerprint:
-    apart = tuple(rank for rank, one in enumerate(answers, start=1) if one.weights != answers[0].weights)
-    if apart:
-        raise NotDoneError(RunOutcome.FAILED, WorkersDiffer(aspect="weights", ranks=apart, workers=len(answers)))
+    _require_same([one.weights for one in answers])
     return answers[0]
+
+
+def _require_same(digests: Sequence[int]) -> None:
+    """Raise NotDoneError unless all workers have the weights of the first one."""
+    apart = tuple(rank for rank, digest in enumerate(digests, start=1) if digest != digests[0])
+    if apart:
+        raise NotDoneError(RunOutcome.FAILED, WorkersDiffer(aspect="weights", ranks=apart, workers=len(digests)))
 
 
 def _alone(answers: Sequence[messages.Alone]) -> messages.Alone:

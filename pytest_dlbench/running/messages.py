@@ -194,9 +194,10 @@ class Saved(Resumed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprint:
-    """A digest of all parameters of a worker."""
+    """A digest of all parameters of a worker; of several devices of it, one each."""
 
     weights: int
+    of_devices: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

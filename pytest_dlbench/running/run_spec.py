@@ -10,6 +10,7 @@ from typing import Any
 from pytest_dlbench.data import Prepared
 from pytest_dlbench.environments import Framework
 from pytest_dlbench.environments.placing import Absent, Elsewhere, Place
+from pytest_dlbench.environments.supports import ONE_PROCESS
 from pytest_dlbench.model import Network, Purpose, Recipe
 from pytest_dlbench.model.operators import Operator
 from pytest_dlbench.model.recipe import EXECUTION, LATER
@@ -66,6 +67,21 @@ class RunSpec(ABC):
     def workers_here(self) -> int:
         """How many of its workers are on each host."""
         return self.case.workers // self.hosts
+
+    @property
+    def is_one_process(self) -> bool:
+        """Whether its workers are devices of one process."""
+        return self.case.workers > 1 and self.case.settings.get("placement") == ONE_PROCESS
+
+    @property
+    def processes_here(self) -> int:
+        """How many processes train on each host."""
+        return 1 if self.is_one_process else self.workers_here
+
+    @property
+    def threads(self) -> int:
+        """The threads of each process."""
+        return self.case.threads * self.workers_here // self.processes_here
 
     @property
     @abstractmethod

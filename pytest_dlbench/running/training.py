@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from pytest_dlbench.data.order import augmentations, batches
 from pytest_dlbench.environments.placing import CURRENT, Absent, Lack, Place
+from pytest_dlbench.environments.supports import parallel_of
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.model import operator_values
 from pytest_dlbench.model.operator_values import Arrays
@@ -170,15 +171,17 @@ def _environment(spec: RunSpec, place: Place, run: str) -> Mapping[str, str]:
         execution=spec.execution,
     )
     gpu = {"CUDA_VISIBLE_DEVICES": spec.gpu} if spec.gpu else {}
-    return {**usual, **gpu, RUN: run, DRIVER: driver_id()}
+    # Devices of one process share XLA's threads; each has its own of OpenMP.
+    shared = {"NPROC": str(spec.threads)} if spec.is_one_process else {}
+    return {**usual, **gpu, **shared, RUN: run, DRIVER: driver_id()}
 
 
 @contextmanager
 def _started(spec: RunSpec, place: Place, environment: Mapping[str, str], folder: Path, module: str) -> Iterator[Group]:
     """The workers of a run, each on cores of its own; all have ended after the block."""
     case = spec.case
-    alone = [spec.cores or pinning.cores(case.threads)]
-    here = spec.workers_here
+    alone = [spec.cores or pinning.cores(spec.threads)]
+    here = spec.processes_here
     of_each = alone if here == 1 else pinning.shares(case.threads, here, spec.cores)
     with ExitStack() as blocks:
         workers = []
@@ -268,8 +271,8 @@ def _weighed(spec: NetworkSpec, order: NDArray[Any], folder: Path) -> dict[str, 
 
 
 def _by_worker(spec: NetworkSpec, name: str, batches: NDArray[Any], folder: Path) -> str | PerWorker:
-    """The file of an array (steps×batch×…); for several workers one each, with the worker's part of every batch."""
-    parts = np.split(batches, spec.case.workers, axis=1)
+    """The file of an array (steps×batch×…); for several processes one each, with the process's part of every batch."""
+    parts = np.split(batches, spec.processes_here * spec.hosts, axis=1)
     ranks = [spec.meeting.rank] if spec.meeting else range(len(parts))
     files = [str(folder / f"{name}{rank + 1}.npy") for rank in ranks]
     for file, rank in zip(files, ranks, strict=True):
@@ -305,10 +308,13 @@ def _group(spec: NetworkSpec | OperatorSpec, folder: Path) -> dict[str, Any]:
     if workers == 1:
         return {}
     group: dict[str, Any] = {
+        "module": parallel_of(spec.framework, is_one_process=spec.is_one_process),
         "workers": workers,
         "threads": spec.case.threads,
         "exchange": spec.case.settings.get("exchange", "full"),
     }
+    if isinstance(spec, NetworkSpec) and spec.is_one_process:
+        return {"group": {**group, "folder": str(folder), "rank": 0}}
     if isinstance(spec, NetworkSpec) and (meeting := spec.meeting):
         group |= {"address": meeting.address, "ports": [meeting.port], "rank": meeting.rank}
         return {"group": {**group, "interface": addresses.interface_towards(meeting.address)}}

@@ -106,6 +106,45 @@ def test_workers_that_are_not_shown_to_meet_on_several_hosts_are_refused(name):
     assert f"the workers of {name} meet on one host only" in outline(SPREAD, FRAMEWORKS[name]).refusal
 
 
+IN_ONE = replace(SETTINGS, changes=(Change(name="placement", value="one_process"),))
+
+
+@pytest.mark.parametrize("name", ["jax", "keras-jax", "tensorflow", "keras-tensorflow", "mxnet"])
+def test_workers_can_be_devices_of_one_process_with_the_processors_of_all(name):
+    found = outline(IN_ONE, FRAMEWORKS[name])
+    assert (found.refusal, found.case.workers) == ("", 2)
+    assert found.case.id == f"training-{name}-small-synthetic-cpu-quick-placement_one_process-threads2-workers2"
+    spec = IN_ONE.spec(FRAMEWORKS[name], SMALL, ANY_SHAPE, DEVICES["cpu"])
+    assert (spec.processes_here, spec.threads) == (1, 4)
+    assert "need 8 processors" in outline(replace(IN_ONE, workers=4), FRAMEWORKS[name]).refusal
+
+
+@pytest.mark.parametrize(
+    ("name", "because"),
+    [
+        ("pytorch", "DataParallel of PyTorch divides batches among GPUs only"),
+        ("pytorch-compile", "DataParallel of PyTorch divides batches among GPUs only"),
+        ("keras-torch", "DataParallel of PyTorch divides batches among GPUs only"),
+        ("paddle", "DataParallel of Paddle has a process for each device"),
+        ("chainer", "one after the other on processors"),
+        ("tinygrad", "the builder of tinygrad has no module devices"),
+    ],
+)
+def test_frameworks_without_devices_of_one_process_say_why(name, because):
+    assert because in outline(IN_ONE, FRAMEWORKS[name]).refusal
+    assert outline(replace(IN_ONE, workers=1), FRAMEWORKS[name]).refusal == ""
+
+
+def test_the_devices_of_one_process_have_exchanges_of_their_own():
+    def of(name, exchange):
+        changes = (*IN_ONE.changes, Change(name="exchange", value=exchange))
+        return outline(replace(IN_ONE, changes=changes), FRAMEWORKS[name])
+
+    assert of("mxnet", "device").refusal == ""
+    assert uncertifiable(of("mxnet", "device").case, of("mxnet", "device").network, FRAMEWORKS["mxnet"]) == ""
+    assert "the workers of mxnet have no such exchange, only device, full" in of("mxnet", "server").refusal
+
+
 def test_a_spec_says_on_how_many_hosts_its_workers_are():
     framework, cpu = FRAMEWORKS["pytorch"], DEVICES["cpu"]
     assert SPREAD.spec(framework, SMALL, ANY_SHAPE, cpu).hosts == 4

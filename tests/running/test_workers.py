@@ -36,13 +36,13 @@ def no_leaks(tmp_path, monkeypatch):
     assert list(temporary.iterdir()) == []
 
 
-def train(folder: Path, *, workers: int = WORKERS, fault: str = "", **changes) -> Run:
+def train(folder: Path, *, workers: int = WORKERS, fault: str = "", placement: str = "together", **changes) -> Run:
     """One run of the double numpy_workers, with a fault of its second worker."""
     usual = spec("numpy_workers", folder)
     framework = Framework(
         name="numpy_workers", builder="numpy_workers", folders=(BUILDERS,), more_variables=(("FAULT", fault),)
     )
-    case = replace(usual.case, workers=workers)
+    case = replace(usual.case, workers=workers, settings={"placement": placement})
     return train_once(replace(usual, case=case, framework=framework, **changes), 0)
 
 
@@ -84,6 +84,31 @@ class TestFinished:
 
     def test_of_one_worker_has_none_of_it(self, alone):
         assert (alone.workers, alone.exchange) == ((), None)
+
+
+class TestDevicesOfOneProcess:
+    @pytest.fixture(scope="class")
+    def shared(self, data_folder) -> Run:
+        return train(data_folder, placement="one_process")
+
+    def test_have_the_losses_of_one_worker_in_one_process(self, shared, alone):
+        assert shared.outcome is RunOutcome.FINISHED, problems.of_run(shared)
+        assert shared.training.losses == alone.training.losses
+        assert shared.training.examples == STEPS * BATCH
+        assert len(shared.workers) == 1
+        assert len(shared.exchange.alone_seconds) > 0
+
+    @pytest.mark.skipif(len(pinning.ranked()) < WORKERS, reason="needs a core for each worker")
+    def test_share_the_cores_of_all_workers(self, shared):
+        assert len(shared.cores) == WORKERS
+
+    def test_send_nothing_through_the_network(self, shared):
+        assert "loopback_bytes" not in shared.usage["train"].readings
+
+    def test_fail_the_run_if_their_weights_then_differ(self, data_folder):
+        run = train(data_folder, placement="one_process", fault="unsynchronised")
+        assert run.outcome is RunOutcome.FAILED
+        assert run.problem == WorkersDiffer(aspect="weights", ranks=(2,), workers=2)
 
 
 class TestFaultyExchange:

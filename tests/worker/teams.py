@@ -13,8 +13,9 @@ from typing import Any, Self
 
 import pytest
 
-from pytest_dlbench.environments import Framework
+from pytest_dlbench.environments import FRAMEWORKS, Framework
 from pytest_dlbench.environments.placing import Place
+from pytest_dlbench.environments.supports import parallel_of
 from pytest_dlbench.records import Run
 from pytest_dlbench.running import training
 from pytest_dlbench.running.connection import Worker, WorkerError
@@ -64,12 +65,16 @@ class Team(Group):
         """A greeting with the folder of the team in place of the first run's, which is gone before the team is."""
         if "group" not in fields:
             return {**fields}
-        return {**fields, "group": PerWorker([{**own, "folder": str(self._folder)} for own in fields["group"].values])}
+        group, home = fields["group"], {"folder": str(self._folder)}
+        here = (
+            PerWorker([{**own, **home} for own in group.values]) if isinstance(group, PerWorker) else {**group, **home}
+        )
+        return {**fields, "group": here}
 
-    def joined(self, port: int) -> dict[str, Any]:
+    def joined(self, port: int, module: str) -> dict[str, Any]:
         """The first worker's answer if it is to meet another one at a port; after that it serves no run."""
         here = {"address": "127.0.0.1", "ports": [port, port], "interface": "lo", "folder": str(self._folder)}
-        group = {"workers": 2, "rank": 0, "threads": 1, "exchange": "full", **here}
+        group = {"module": module, "workers": 2, "rank": 0, "threads": 1, "exchange": "full", **here}
         return self._workers[0].request("hello", **{**self._hello, "group": group}, **_patiently())
 
     def close(self) -> None:
@@ -82,9 +87,10 @@ def _patiently() -> dict[str, Any]:
     return {"deadline": monotonic() + END_SECONDS, "waiting": lambda: None, "period_seconds": 1.0}
 
 
-def _with_faults(framework: Framework) -> Framework:
-    variables = (*framework.more_variables, ("OF", framework.builder))
-    return replace(framework, builder="faulty_workers", folders=(BUILDERS,), more_variables=variables)
+def _with_faults(framework: Framework, *, is_one_process: bool) -> Framework:
+    of = ("OF", framework.builder), ("OF_WORKERS", parallel_of(framework, is_one_process=is_one_process))
+    variables = (*framework.more_variables, *of)
+    return replace(framework, builder="faulty_workers", backend="", folders=(BUILDERS,), more_variables=variables)
 
 
 class Teams:
@@ -95,14 +101,15 @@ class Teams:
 
     def __init__(self) -> None:
         self._blocks, self._framework, self._fault = ExitStack(), "", ""
-        self._kept: dict[tuple[int, str | None], Team] = {}
+        self._kept: dict[tuple[int, *tuple[Any, ...]], Team] = {}
         self.survivors: list[str] = []
 
     def run(self, spec: NetworkSpec, fault: str = "none") -> Run:
         """One run by the team that it needs."""
         self._fault = fault
         if spec.case.workers > 1:
-            spec = replace(spec, framework=_with_faults(spec.framework))
+            faulty = _with_faults(spec.framework, is_one_process=spec.is_one_process)
+            spec = replace(spec, framework=faulty)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(training, "_started", self._borrowed)
             return training.train_once(spec, 0)
@@ -117,7 +124,7 @@ class Teams:
         yield team
 
     def _team(self, spec: NetworkSpec, place: Place, environment: Mapping[str, str], _: Path, module: str) -> Team:
-        key = spec.case.workers, spec.case.settings.get("exchange")
+        key = spec.case.workers, *(spec.case.settings.get(name) for name in ("exchange", "placement"))
         if key not in self._kept or self._kept[key].is_lost:
             self._kept[key] = self._blocks.enter_context(self._begun(spec, place, environment, module))
         return self._kept[key]
@@ -135,7 +142,7 @@ class Teams:
 
     def joined(self, port: int) -> dict[str, Any]:
         """The answer of the worker that trained alone if it is to meet another one at a port; it serves no run then."""
-        return self._kept.pop((1, None)).joined(port)
+        return self._kept.pop((1, None, None)).joined(port, parallel_of(FRAMEWORKS[self._framework]))
 
     def close(self) -> None:
         """End all workers."""

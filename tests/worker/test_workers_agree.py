@@ -47,11 +47,9 @@ from pytest_dlbench.running.training import train_once
 from tests.worker.places import own_core, place_of
 from tests.worker.teams import Teams
 
-# Keras would put what it builds on the first worker's device.
-REFUSING = "keras-jax"
 # The same builder, for a version whose DistributedDataParallel is for GPUs.
 TOO_OLD = "pytorch-1.0"
-PARALLEL = sorted({name for name, framework in FRAMEWORKS.items() if has_workers(framework)} - {TOO_OLD, REFUSING})
+PARALLEL = sorted({name for name, framework in FRAMEWORKS.items() if has_workers(framework)} - {TOO_OLD})
 # Those that sum arrays of all workers.
 SUMMING = sorted(name for name in PARALLEL if "all_reduce" in shared_operators(FRAMEWORKS[name]))
 CPU = DEVICES["cpu"]
@@ -60,12 +58,23 @@ LISTENING = sorted({*PARALLEL} - {"chainer", "keras-torch", "pytorch", "pytorch-
 # Of losses, relative. Rounding alone: the sum over a batch is that of two parts.
 BOUNDS = {"float64": 1e-12, "float32": 1e-5}
 # There Keras has no float64 at all.
-SINGLE_ONLY = {"keras-torch"}
+SINGLE_ONLY = {"keras-jax", "keras-torch"}
 PRECISIONS = [
     (name, precision) for name in PARALLEL for precision in BOUNDS if name not in SINGLE_ONLY or "32" in precision
 ]
 PRECISE = {name: "float32" if name in SINGLE_ONLY else "float64" for name in PARALLEL}
+# One framework of each exchange.
+SYNCHRONISED = ("chainer", "jax", "keras-jax", "keras-tensorflow", "keras-torch", "mxnet", "pytorch")
 STEPS = 10
+# Workers that are devices of one process.
+IN_ONE_PROCESS = sorted(name for name, framework in FRAMEWORKS.items() if has_workers(framework, is_one_process=True))
+# Other ways to the same losses, with the settings that choose them.
+VARIANTS = [
+    ("pytorch", {"exchange": "sharded"}),
+    *((name, {"placement": "one_process"}) for name in IN_ONE_PROCESS),
+    ("mxnet", {"placement": "one_process", "exchange": "device"}),
+]
+VARIANT_IDS = ["-".join((name, *settings.values())) for name, settings in VARIANTS]
 MACHINE = Machine(name="any", cpu_model="any", cores=2, memory_gib=8, os_family="Linux")
 SETTINGS = RunSettings(machine=MACHINE, scale="quick", threads=1, seed=3, timeout_seconds=300.0)
 # Momentum and weight decay reveal a wrong optimiser, and gradients that are summed.
@@ -106,8 +115,10 @@ def spec(
     recipe: Recipe = RECIPE,
     model: Model = MODEL,
     exchange: str = "full",
+    placement: str = "together",
 ) -> NetworkSpec:
-    changes = () if exchange == "full" else (Change(name="exchange", value=exchange),)
+    asked = {"exchange": (exchange, "full"), "placement": (placement, "together")}
+    changes = tuple(Change(name=name, value=value) for name, (value, usual) in asked.items() if value != usual)
     settings = replace(SETTINGS, workers=workers, changes=changes)
     model = model if model is READER else replace(model, layers=layers)
     data = synthetic_for(model)
@@ -119,7 +130,7 @@ def spec(
 @pytest.fixture(scope="module")
 def fresh():
     """A run of two workers of its own, as users have them, in the framework's highest precision."""
-    return cache(lambda name: train_once(spec(name, 2, PRECISE[name]), 0))
+    return cache(lambda name, **what: train_once(spec(name, 2, PRECISE[name], **what), 0))
 
 
 @pytest.fixture(scope="module")
@@ -215,6 +226,53 @@ def test_losses_reveal_labels_that_are_averaged_by_each_worker(teams, kept, monk
     assert deviation(averaged, one) > 30 * BOUNDS["float32"]
 
 
+@pytest.mark.parametrize(("name", "settings"), VARIANTS, ids=VARIANT_IDS)
+def test_variants_have_the_losses_of_one_worker_in_both_precisions(fresh, kept, name, settings):
+    place_of(name, "workers")
+    run = fresh(name, **settings)
+    require_alike(run, kept(name, 1, PRECISE[name]), PRECISE[name])
+    require_alike(kept(name, 2, **settings), kept(name, 1), "float32")
+    assert run.evaluation.loss == pytest.approx(kept(name, 1, PRECISE[name]).evaluation.loss, rel=1e-5)
+    assert len(run.exchange.alone_seconds) > 0
+    assert len(run.workers) == (1 if "placement" in settings else 2)
+
+
+@pytest.mark.parametrize(("name", "settings"), VARIANTS, ids=VARIANT_IDS)
+def test_labels_that_count_have_the_same_weight_in_variants(kept, name, settings):
+    place_of(name, "workers")
+    one, two = kept(name, 1, PRECISE[name], model=READER), kept(name, 2, PRECISE[name], model=READER, **settings)
+    require_alike(two, one, PRECISE[name])
+
+
+@pytest.mark.parametrize(("name", "settings"), VARIANTS, ids=VARIANT_IDS)
+def test_variants_clip_gradients_and_adapt_rates_as_one_worker_does(kept, name, settings):
+    place_of(name, "workers")
+    # Keras on TensorFlow clips before the exchange, which is refused.
+    recipe = replace(RECIPE, optimizer=Adam(0.01), clip_norm=None if name == "keras-tensorflow" else 0.1)
+    one, two = kept(name, 1, PRECISE[name], recipe=recipe), kept(name, 2, PRECISE[name], recipe=recipe, **settings)
+    require_alike(two, one, PRECISE[name])
+
+
+@pytest.mark.parametrize("fault", ["summed", "one part"])
+@pytest.mark.parametrize(("name", "settings"), VARIANTS, ids=VARIANT_IDS)
+def test_losses_reveal_faults_of_variants(kept, name, settings, fault):
+    place_of(name, "workers")
+    run = kept(name, 2, fault=fault, **settings)
+    assert run.outcome is RunOutcome.FINISHED, problems.of_run(run)
+    assert deviation(run, kept(name, 1)) > 100 * BOUNDS["float32"], json.dumps(run.training.losses)
+
+
+@pytest.mark.parametrize(("name", "settings"), VARIANTS, ids=VARIANT_IDS)
+def test_one_step_without_exchange_is_revealed_in_variants(kept, name, settings):
+    place_of(name, "workers")
+    run = kept(name, 2, fault="unsynchronised", **settings)
+    if settings == {"exchange": "sharded"}:
+        # There is one copy of each weight, in parts: losses show what its gradients lack.
+        assert deviation(run, kept(name, 1)) > 100 * BOUNDS["float32"], json.dumps(run.training.losses)
+    else:
+        assert run.problem == WorkersDiffer(aspect="weights", ranks=(2,), workers=2)
+
+
 @pytest.mark.parametrize("name", ["mxnet"])
 def test_servers_of_mxnet_that_update_the_weights_have_the_losses_of_one_worker(kept, name):
     place_of(name, "workers")
@@ -252,8 +310,8 @@ def test_two_workers_crop_and_flip_images_as_one_does(kept, name):
 @pytest.mark.parametrize(
     ("name", "fault"),
     [
-        *((name, "summed") for name in ("chainer", "jax", "mxnet", "pytorch")),
-        *((name, "one part") for name in ("chainer", "jax", "keras-tensorflow", "keras-torch", "mxnet", "pytorch")),
+        *((name, "summed") for name in ("chainer", "jax", "keras-jax", "mxnet", "pytorch", "tensorflow")),
+        *((name, "one part") for name in SYNCHRONISED),
         # Its first update only makes the weights equal, which they are.
         ("chainer", "broadcast"),
     ],
@@ -265,7 +323,7 @@ def test_losses_reveal_gradients_that_are_summed_or_not_used_and_workers_that_re
     assert deviation(run, kept(name, 1)) > 100 * BOUNDS["float32"], json.dumps(run.training.losses)
 
 
-@pytest.mark.parametrize("name", ["chainer", "jax", "keras-tensorflow", "keras-torch", "mxnet", "pytorch"])
+@pytest.mark.parametrize("name", SYNCHRONISED)
 def test_weights_reveal_one_step_without_exchange(kept, name):
     place_of(name, "workers")
     run = kept(name, 2, fault="unsynchronised")
@@ -273,11 +331,11 @@ def test_weights_reveal_one_step_without_exchange(kept, name):
     assert run.problem == WorkersDiffer(aspect="weights", ranks=(2,), workers=2)
 
 
-@pytest.mark.parametrize("name", ["jax"])
+@pytest.mark.parametrize("name", ["jax", "keras-jax"])
 def test_batch_norm_and_dropout_are_of_the_whole_batch(kept, name):
     place_of(name, "workers")
-    one, two = (kept(name, workers, "float64", layers=OF_THE_BATCH) for workers in (1, 2))
-    require_alike(two, one, "float64")
+    one, two = (kept(name, workers, PRECISE[name], layers=OF_THE_BATCH) for workers in (1, 2))
+    require_alike(two, one, PRECISE[name])
 
 
 @pytest.mark.parametrize("name", ["keras-tensorflow", "keras-torch"])
@@ -291,7 +349,7 @@ def test_batch_norm_and_dropout_of_each_part_train_and_are_evaluated(kept, name)
 
 # Keras has optimisers of its own, which add the gradients up or are given their sum.
 @pytest.mark.parametrize("optimizer", [Adam(0.01), AdamW(0.01, weight_decay=0.1)], ids=["adam", "adamw"])
-@pytest.mark.parametrize("name", ["keras-tensorflow", "keras-torch"])
+@pytest.mark.parametrize("name", ["keras-jax", "keras-tensorflow", "keras-torch"])
 def test_two_workers_of_keras_have_the_losses_of_one_with_other_optimisers(kept, name, optimizer):
     place_of(name, "workers")
     recipe = replace(RECIPE, optimizer=optimizer)
@@ -305,14 +363,6 @@ def test_a_version_whose_workers_need_gpus_says_so(name):
     run = train_once(spec(name, 2), 0)
     assert run.outcome is RunOutcome.UNSUPPORTED
     assert "DistributedDataParallel of PyTorch 1.0.1 is for GPUs" in run.problem.said
-
-
-@pytest.mark.parametrize("name", [REFUSING])
-def test_a_back_end_whose_workers_cannot_train_says_so(name):
-    place_of(name, "workers")
-    run = train_once(spec(name, 2), 0)
-    assert run.outcome is RunOutcome.UNSUPPORTED
-    assert "on JAX that is another worker's" in run.problem.said
 
 
 @pytest.mark.parametrize("name", ["keras-tensorflow"])

@@ -1,16 +1,10 @@
 """How and where the workers of a data-parallel run meet."""
 
-import importlib
 import socket
 
 import numpy as np
 
 from dlworker.protocol import RequestError
-
-
-def parallel_of(builder):
-    """The module by which a builder's workers meet and train: in its folder, or next to it."""
-    return importlib.import_module(builder.__name__ + (".parallel" if hasattr(builder, "__path__") else "_parallel"))
 
 
 def address(group, rank=0):
@@ -22,12 +16,15 @@ def address(group, rank=0):
 
 
 def factors_in(path):
-    """The factors by which a worker multiplies its loss in each step; raises RequestError if one of them is 0."""
-    factors = np.load(path, allow_pickle=False)[:, 0]
+    """The factors by which a worker multiplies its loss in each step; raises RequestError if one of them is 0.
+
+    Devices of one process have one each, in a second axis.
+    """
+    factors = np.load(path, allow_pickle=False)
     if not factors.all():
-        message = "in step %d, no label of this worker's part of the batch counts: fewer workers have larger parts"
-        raise RequestError("unsupported", message % np.argmin(factors))
-    return factors
+        message = "in step %d, no label of a worker's part of the batch counts: fewer workers have larger parts"
+        raise RequestError("unsupported", message % np.argmin(factors.min(axis=1)))
+    return factors[:, 0] if factors.shape[1] == 1 else factors
 
 
 class Weighed:

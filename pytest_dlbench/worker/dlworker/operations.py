@@ -16,7 +16,7 @@ from dlworker.checking import repeated
 from dlworker.detection import Judge, prepared
 from dlworker.evaluation import Answers
 from dlworker.layerwise import LayerTimes, layers_of
-from dlworker.meeting import factors_in, parallel_of
+from dlworker.meeting import factors_in
 from dlworker.operators import check_calls, operate, prepare
 from dlworker.pipeline import Pipeline
 from dlworker.planting import slowed
@@ -111,7 +111,7 @@ def _join(session, group):
     """Meet the other workers of a data-parallel run; the seconds until all are there, None for a single worker."""
     if group is None:
         return None
-    session.group, session.parallel = group, parallel_of(session.builder)
+    session.group, session.parallel = group, importlib.import_module(group["module"])
     began = monotonic()
     # Before anything is computed: some frameworks find their devices, and with them the other workers, only once.
     session.parallel.join(group)
@@ -383,13 +383,28 @@ def _watched(shapes, layers):
 
 
 def _fingerprint(trainer, names):
-    return [zlib.crc32(np.ascontiguousarray(trainer.array(name)).tobytes()) for name in names]
+    return [_checksum(trainer.array(name)) for name in names]
 
 
 def fingerprint(session, request):
-    """A digest of all parameters, the same on all workers of a data-parallel run that exchange their gradients."""
+    """A digest of all parameters, the same on all workers of a data-parallel run that exchange their gradients.
+
+    ``of_devices`` are those of each device, where the workers are devices of this process.
+    """
     names = sorted(session.trainer.parameters())
-    return {"weights": zlib.crc32(np.array(_fingerprint(session.trainer, names), dtype=np.int64).tobytes())}
+    if not hasattr(session.trainer, "copies"):
+        return {"weights": _digest(_fingerprint(session.trainer, names)), "of_devices": []}
+    of_devices = zip(*(map(_checksum, session.trainer.copies(name)) for name in names))
+    digests = [_digest(checksums) for checksums in of_devices]
+    return {"weights": digests[0], "of_devices": digests}
+
+
+def _digest(checksums):
+    return zlib.crc32(np.array(checksums, dtype=np.int64).tobytes())
+
+
+def _checksum(array):
+    return zlib.crc32(np.ascontiguousarray(array).tobytes())
 
 
 def steps_alone(session, request):

@@ -60,12 +60,13 @@ A builder is a module with
 
 ``parallel``, optional
     A module of the folder by which several workers train one network, each with a part of every batch. Of a variant
-    it is next to it, and named like it: ``compile_parallel`` of ``compile``.
+    it is next to it, and named like it: ``compile_parallel`` of ``compile``; of a back end it has its name:
+    ``parallel_jax``.
 
     ``join(group)``: meet the other workers, before anything is computed. ``group`` has the "rank" of this worker, the
-    number of "workers", the run's "folder", which all of them see, the network "interface" to use, the "address"
-    of all, and the "ports" at which each may listen. They were free: ``meeting.address`` refuses one that is taken.
-    Workers on several hosts have no folder; "address" is the first one's, which alone has a port;
+    number of "workers", the name of this "module", the run's "folder", which all of them see, the network "interface"
+    to use, the "address" of all, and the "ports" at which each may listen. They were free: ``meeting.address`` refuses
+    one that is taken. Workers on several hosts have no folder; "address" is the first one's, which alone has a port;
     "threads" are those of each worker, for a framework that must know them before it can meet anybody;
     ``Trainer(network, recipe, weights, device, seed, group)``: as above. Its ``step`` averages gradients over all
     workers and returns the loss of this worker's part, or the mean of all; ``outputs`` waits for nobody;
@@ -84,6 +85,12 @@ A builder is a module with
     ``OPERATORS``, optional: a table of single operators that the workers compute together: "all_reduce". Its value is
     called with this worker's array in NumPy, and has ``passes()``, ``read(names, results)`` and ``wait(results)`` as
     below (``operators.Shared``), and perhaps ``reset()``, which is called before each call and not timed.
+
+``devices``, optional
+    The same for workers that are devices of one process: a module with the contents of ``parallel`` but PLACEMENTS,
+    named in the same way. ``group`` has neither "address" nor "ports"; "rank" is 0, and ``step`` returns the loss of
+    the whole batch. ``factors`` has a second axis, of the devices. ``copies(name)`` of its Trainer: a parameter as each
+    device has it, in NumPy.
 
 ``operators``, optional
     A module of the folder by which single operators are measured, in float32.

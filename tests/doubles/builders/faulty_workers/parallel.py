@@ -5,9 +5,8 @@ import signal
 from importlib import import_module
 
 import numpy as np
-from dlworker.meeting import parallel_of
 
-parallel = parallel_of(import_module(os.environ["OF"]))
+parallel = import_module(os.environ["OF_WORKERS"])
 join, leave = parallel.join, parallel.leave
 
 FAULTY_STEP = 5
@@ -40,9 +39,15 @@ class Trainer(parallel.Trainer):
 
     def load(self, inputs, labels, order, rates=None):
         if self.fault == "one part":
-            # The file of the first worker is next to this one's.
-            order = np.load(os.path.join(os.path.dirname(order.filename), "order1.npy"))
+            order = self._first_part(order)
         parallel.Trainer.load(self, inputs, labels, order, rates)
+
+    def _first_part(self, order):
+        """The part of every batch that the first worker has, for each worker of this process."""
+        # The file of the first worker is next to this one's.
+        first = np.load(os.path.join(os.path.dirname(order.filename), "order1.npy"))
+        is_whole = "ports" not in self.group
+        return np.tile(np.split(first, 2, axis=1)[0], (1, 2)) if is_whole else first
 
     def step(self, number):
         if self.fault == "unsynchronised" and number == FAULTY_STEP and self.exchanged:

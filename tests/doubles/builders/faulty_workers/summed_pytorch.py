@@ -1,4 +1,4 @@
-"""A DistributedDataParallel that sums gradients."""
+"""A DistributedDataParallel, and parts of a model, that sum gradients."""
 
 from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
@@ -7,6 +7,16 @@ from torch.nn.parallel import DistributedDataParallel
 def install(parallel, group, plant):
     """Workers of this process use it."""
     plant(parallel, "DistributedDataParallel", Summing)
+    usual = parallel.shard
+
+    def summing(model):
+        usual(model)
+        for module in model.modules():
+            if hasattr(module, "set_gradient_divide_factor"):
+                module.set_gradient_divide_factor(1.0)
+        return model
+
+    plant(parallel, "shard", summing)
 
 
 class Summing(DistributedDataParallel):

@@ -14,7 +14,7 @@ from dlworker.breakdown import require_single_worker
 def breakdown(trainer):
     """The phases; raises UndividedError for parts of batches and for several workers."""
     # XLA adds the exchange of gradients to the step.
-    require_single_worker(trainer, hasattr(trainer, "own_order"), "jax.jit")
+    require_single_worker(trainer, hasattr(trainer, "own_orders"), "jax.jit")
     return Phases(trainer)
 
 

@@ -1,7 +1,8 @@
-"""JAX's sharded jit over several processes: XLA adds the exchange of gradients to the step, by gloo over TCP.
+"""JAX's sharded jit over several workers: XLA adds the exchange of gradients to the step, by gloo over TCP.
 
 The step is that of one worker, over arrays that all workers share: the order of the examples is divided among them, all
-else is on each of them. So batch normalisation and dropout, too, are of the whole batch.
+else is on each of them. So batch normalisation and dropout, too, are of the whole batch. A worker is a process, or one
+of several devices of a process (``devices``).
 """
 
 import jax
@@ -9,29 +10,20 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from dlworker.frameworks import jax as builder
-from dlworker.meeting import address
+from dlworker.jax_workers import join, leave
 from dlworker.operators import Shared
+
+__all__ = ["OF_EACH", "OPERATORS", "Trainer", "join", "leave"]
 
 OF_EACH = ()
 
 
-def join(group):
-    """Meet at the first worker's coordinator; the workers then exchange over connections of their own."""
-    jax.config.update("jax_cpu_collectives_implementation", "gloo")
-    meeting = address(group)
-    jax.distributed.initialize(meeting, group["workers"], group["rank"], coordinator_bind_address=meeting)
-
-
-def leave():
-    """End the connections to the other workers."""
-    jax.distributed.shutdown()
-
-
 class Trainer(builder.Trainer):
-    """The network in one of several workers."""
+    """The network in one of several workers, or on several devices."""
 
     def __init__(self, network, recipe, weights, device, seed, group):
         super().__init__(network, recipe, weights, device, seed)
+        self.here = jax.local_devices()
         mesh = Mesh(np.array(jax.devices()), ("workers",))
         self.on_each = NamedSharding(mesh, PartitionSpec())
         self.divided = NamedSharding(mesh, PartitionSpec(None, "workers"))
@@ -42,17 +34,23 @@ class Trainer(builder.Trainer):
         )
 
     def _together(self, own):
-        """Arrays of this worker, each the same on all workers, as arrays that they share."""
+        """Arrays of this process, each the same on all workers, as arrays that they share."""
+        return self._joined([jax.device_put(own, device) for device in self.here])
 
-        def shared(array):
-            return jax.make_array_from_single_device_arrays(array.shape, self.on_each, [array])
+    def _joined(self, of_devices):
+        """The arrays that each device of this process has, as arrays that all workers share."""
 
-        return jax.tree.map(shared, own)
+        def shared(*arrays):
+            return jax.make_array_from_single_device_arrays(arrays[0].shape, self.on_each, list(arrays))
+
+        return jax.tree.map(shared, *of_devices)
 
     def load(self, inputs, labels, order, rates=None):
         super().load(inputs, labels, order, rates)
-        self.own_order = self.order
-        self.order = jax.make_array_from_process_local_data(self.divided, np.asarray(self.order))
+        own = np.asarray(self.order)
+        parts = np.split(own, len(self.here), axis=1)
+        self.own_orders = [jax.device_put(part, device) for part, device in zip(parts, self.here)]
+        self.order = jax.make_array_from_process_local_data(self.divided, own)
         self.rates = self._together(self.rates)
 
     def feed(self, inputs, labels):
@@ -60,29 +58,37 @@ class Trainer(builder.Trainer):
         self.inputs, self.labels = self._together((self.inputs, self.labels))
 
     def step_alone(self, number):
-        weights, states, slots, loss = self._step_alone(
-            *_own((self.weights, self.states, self.slots)),
-            _own((self.inputs, self.labels)),
-            (self.own_order, _own(self.rates)),
-            _own(self.key),
-            number,
-        )
-        self.weights, self.states, self.slots = self._together((weights, states, slots))
-        return loss
+        shared = self.weights, self.states, self.slots
+        # A step overwrites its device's arrays, and with them those of which they are a part.
+        states = [_of_device(shared, place) for place in range(len(self.here))]
+        found = [self._taken_alone(place, state, number) for place, state in enumerate(states)]
+        *changed, losses = zip(*found)
+        self.weights, self.states, self.slots = (self._joined(of_devices) for of_devices in changed)
+        return np.mean([np.asarray(loss) for loss in losses])
+
+    def _taken_alone(self, place, state, number):
+        """What a step without exchange leaves on a device of this process."""
+        examples, rates, key = _of_device(((self.inputs, self.labels), self.rates, self.key), place)
+        return self._step_alone(*state, examples, (self.own_orders[place], rates), key, number)
+
+    def copies(self, name):
+        """A parameter as each device of this process has it."""
+        layer, role = name.split(".")
+        return [np.asarray(_of_device(self.weights[layer][role], place)) for place in range(len(self.here))]
 
     def outputs(self, inputs, batch_size):
         # A program over shared arrays would wait for the other workers.
         shared = self.weights, self.states, self.key
-        self.weights, self.states, self.key = _own(shared)
+        self.weights, self.states, self.key = _of_device(shared, 0)
         try:
             yield from super().outputs(inputs, batch_size)
         finally:
             self.weights, self.states, self.key = shared
 
 
-def _own(shared):
-    """The copies that this worker has of arrays that are on each."""
-    return jax.tree.map(lambda array: array.addressable_data(0), shared)
+def _of_device(shared, place):
+    """The copies that a device of this process has of arrays that are on each."""
+    return jax.tree.map(lambda array: array.addressable_data(place), shared)
 
 
 class AllReduce(Shared):

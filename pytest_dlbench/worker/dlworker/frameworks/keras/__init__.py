@@ -9,7 +9,7 @@ import numpy as np
 from keras import ops
 
 from dlworker.detection import width_of
-from dlworker.frameworks.keras.backend import configure, kind_of, peak_bytes, rows, threads, use, versions
+from dlworker.frameworks.keras.backend import configure, kind_of, own, peak_bytes, rows, threads, use, versions
 from dlworker.frameworks.keras.execution import EXECUTION, round_products, set_execution
 from dlworker.frameworks.keras.layers import LAYERS, LAYOUT, canonical_flatten
 from dlworker.frameworks.keras.losses import LOSSES
@@ -155,8 +155,8 @@ class Trainer:
     """The network, compiled, and the examples, on one device."""
 
     def __init__(self, network, recipe, weights, device, seed):
-        self.device = device
         use(device)
+        self.device = own(device)
         if device != "cpu":
             round_products(recipe)
         set_precision(recipe["precision"])

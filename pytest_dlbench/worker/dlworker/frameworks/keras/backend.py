@@ -61,7 +61,8 @@ def kind_of(array):
         is_gpu = array.device.type == "cuda"
         return ("gpu", torch.cuda.get_device_name(array.device)) if is_gpu else (array.device.type, "")
     if BACKEND == "jax":
-        (device,) = array.devices()
+        # All those of several workers are of one kind.
+        device = min(array.devices(), key=lambda device: device.id)
         return "cpu" if device.platform == "cpu" else "gpu", device.device_kind
     if ":GPU:" not in array.device.upper():
         return "cpu", ""
@@ -102,3 +103,11 @@ def use(device):
         for gpu in tf.config.list_physical_devices("GPU"):
             # By default TensorFlow allocates all of the GPU's memory at once.
             tf.config.experimental.set_memory_growth(gpu, True)
+
+
+def own(device):
+    """The name by which Keras knows a device of this process; on JAX, those of several workers have one numbering."""
+    if BACKEND != "jax":
+        return device
+    platform, _, number = device.partition(":")
+    return "%s:%d" % (platform, jax.local_devices(backend=platform)[int(number or 0)].id)

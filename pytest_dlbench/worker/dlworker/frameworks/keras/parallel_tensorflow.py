@@ -8,7 +8,9 @@ from dlworker.frameworks import keras as builder
 from dlworker.frameworks.tensorflow.parallel import STRATEGIES, join, leave
 from dlworker.protocol import RequestError
 
-__all__ = ["Trainer", "join", "leave"]
+__all__ = ["OF_EACH", "Trainer", "join", "leave"]
+
+OF_EACH = ("batch_norm", "dropout", "detections")
 
 
 class Trainer(builder.Trainer):

@@ -9,7 +9,9 @@ from dlworker.frameworks import keras as builder
 from dlworker.frameworks.pytorch.parallel import join, leave
 from dlworker.meeting import Weighed
 
-__all__ = ["Trainer", "join", "leave"]
+__all__ = ["OF_EACH", "Trainer", "join", "leave"]
+
+OF_EACH = ("batch_norm", "dropout", "detections")
 
 
 class Trainer(Weighed, builder.Trainer):

@@ -59,6 +59,7 @@ class Trainer:
 
     hybrid = True
     exchanges = False  # Only several workers do.
+    store = None  # What gluon.Trainer is told of the exchange between several devices.
 
     def computes_on(self):
         # MXNet reports no names of GPUs.
@@ -73,11 +74,12 @@ class Trainer:
         if recipe["precision"] in MIXED:
             require(device)
         mx.random.seed(seed)
-        self.context, self.layers = context_of(device), network["layers"]
+        self.contexts, self.layers = self._contexts(device), network["layers"]
+        self.context = self.contexts[0]
         self.dtype = "float64" if recipe["precision"] == "float64" else "float32"
         self.network = network
         self.net, self.blocks = build(network, recipe["precision"])
-        self.net.initialize(ctx=self.context)
+        self.net.initialize(ctx=self.contexts)
         self.net.cast(self.dtype)
         if weights is not None:
             self._set(weights)
@@ -87,9 +89,12 @@ class Trainer:
             self.loss.hybridize()
         parameters = self.net.collect_params()
         self.trained = [parameter for parameter in parameters.values() if parameter.grad_req != "null"]
-        self.trainer = gluon.Trainer(parameters, optimizer(recipe))
+        self.trainer = gluon.Trainer(parameters, optimizer(recipe), **(self.store or {}))
         self.clip_norm = recipe.get("clip_norm")
         self.statistics = RunningStatistics(self.blocks, self.layers)
+
+    def _contexts(self, device):
+        return [context_of(device)]
 
     def _natives(self):
         """Canonical name, native parameter and whether the native layout is transposed."""

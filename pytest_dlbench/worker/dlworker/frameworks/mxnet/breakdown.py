@@ -3,10 +3,13 @@
 from mxnet import nd
 
 from dlworker import breakdown as phases
+from dlworker.breakdown import UndividedError
 
 
 def breakdown(trainer):
-    """The phases: the engine queues them, and each is waited for."""
+    """The phases: the engine queues them, and each is waited for; raises UndividedError for several devices."""
+    if len(trainer.contexts) > 1:
+        raise UndividedError("setting", "placement=one_process")
     return Phases(trainer)
 
 

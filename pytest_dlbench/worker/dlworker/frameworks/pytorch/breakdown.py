@@ -3,10 +3,16 @@
 import torch
 
 from dlworker import breakdown as phases
+from dlworker.breakdown import UndividedError
 
 
 def breakdown(trainer):
-    """The phases, eager or compiled: torch.compile has programs of its own for the forward and the backward pass."""
+    """The phases, eager or compiled: torch.compile has programs of its own for the forward and the backward pass.
+
+    Raises UndividedError where parameters are gathered during both.
+    """
+    if getattr(trainer, "sharded", None):
+        raise UndividedError("setting", "exchange=sharded")
     return Phases(trainer)
 
 

@@ -1,4 +1,7 @@
-"""PyTorch's DistributedDataParallel on gloo: gradients are averaged in buckets while the backward pass goes on."""
+"""PyTorch's DistributedDataParallel on gloo: gradients are averaged in buckets while the backward pass goes on.
+
+With exchange=sharded it is FSDP2 (``sharding``).
+"""
 
 import os
 
@@ -7,13 +10,15 @@ from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 
 from dlworker.frameworks import pytorch
+from dlworker.frameworks.pytorch.sharding import Sharded, shard, whole
 from dlworker.meeting import Weighed, address
 from dlworker.operators import Shared
 from dlworker.protocol import RequestError
 
 OF_EACH = ("batch_norm", "dropout", "detections")
 PLACEMENTS = ("spread",)
-EXCHANGES = ("fp16",)
+EXCHANGES = ("fp16", "sharded")
+EXACT = ("sharded",)
 
 
 def join(group):
@@ -55,20 +60,48 @@ def _compress(exchanging, exchange):
 class Trainer(Weighed, pytorch.Trainer):
     """The network in one of several workers. Batch normalisation uses its part of the batch, as DDP does by default."""
 
+    sharded = None
+
     def __init__(self, network, recipe, weights, device, seed, group):
+        self.is_sharded = group["exchange"] == "sharded"
         super().__init__(network, recipe, weights, device, seed)
         self.loss = self.weighed(self.loss)
-        self.exchanging = DistributedDataParallel(self.model)
-        _compress(self.exchanging, group["exchange"])
-        self.alone, self.forward = self.forward, self._called(self.exchanging)
+        if not self.is_sharded:
+            self.exchanging = DistributedDataParallel(self.model)
+            _compress(self.exchanging, group["exchange"])
+            self.alone, self.forward = self.forward, self._called(self.exchanging)
         # The weights are the same, and the dropout masks must not be.
         torch.manual_seed(seed + group["rank"])
 
+    def _called(self, model):
+        # Before the optimiser is made, which is to have the parts.
+        if self.is_sharded:
+            self.sharded = Sharded(shard(model))
+        return super()._called(model)
+
+    def array(self, name):
+        if not self.is_sharded:
+            return super().array(name)
+        return whole(next(p for known, p, _ in self._natives() if known == name)).numpy()
+
+    def change(self, number):
+        if self.is_sharded:
+            self.sharded.restore(self.trained)
+        super().change(number)
+
     def step_alone(self, number):
+        if self.is_sharded:
+            self.sharded.separate(self.trained)
+            return self.step(number)
         with self.exchanging.no_sync():
             return self.step(number)
 
     def outputs(self, inputs, batch_size):
+        if self.is_sharded:
+            self.sharded.gather()
+            yield from super().outputs(inputs, batch_size)
+            self.sharded.divide()
+            return
         # DDP would wait for the other workers' running statistics before every batch.
         training, self.forward = self.forward, self.alone
         try:

@@ -206,6 +206,7 @@ class Trainer:
     def _update(self, inputs, labels, course, number):
         # Not order[number]: XLA needs the bounds of a slice at compile time, and would compile every step.
         index, rate = (tf.gather(part, number) for part in course)
+        index = self._own(index)
         parts = tf.split(index, self.accumulation) if self.accumulation > 1 else [index]
         found = [
             self.gradients(tf.gather(inputs, part), tf.gather(labels, part), number * len(parts) + place)
@@ -214,6 +215,10 @@ class Trainer:
         loss, gradients = found[0] if len(parts) == 1 else _mean(found)
         self.change(self._exchanged(gradients), rate)
         return loss
+
+    def _own(self, index):
+        """The rows of a batch that are computed here: all of them, unless several devices have a part each."""
+        return index
 
     def gradients(self, x, y, number):
         """The loss of a batch, and the gradients of it."""
