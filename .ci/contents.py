@@ -109,6 +109,14 @@ SWEEPS: Mapping[str, Sweep] = {
         data=("tests/doubles/builders/forgets_its_library.py", "pytest_dlbench/environments/libraries.py"),
         frameworks=("pytorch", "tensorflow", "keras-tensorflow", "keras-torch", "mxnet", "chainer"),
     ),
+    "kernels": Sweep(
+        tests=("tests/worker/test_recurrent_kernels.py",),
+        frameworks=(
+            *("pytorch", "pytorch-compile", "pytorch-1.0", "jax", "tensorflow", "tensorflow-xla", "keras-tensorflow"),
+            *("keras-jax", "keras-torch", "paddle", "mxnet", "mxnet-imperative", "chainer", "mlx", "tinygrad"),
+            *("tensorflow1", "keras2-tensorflow", "keras2-theano", "theano", "theano-pymc", "lasagne", "cntk"),
+        ),
+    ),
     "opencl": Sweep(tests=("tests/worker/test_opencl.py",), frameworks=("tinygrad",)),
     "bounds": Sweep(tests=("tests/equivalence/test_looser_bounds.py",), data=(GOLDEN, ZOO)),
     "equivalence": Sweep(tests=("bench/test_equivalence.py",), data=(GOLDEN, ZOO)),

@@ -136,9 +136,11 @@ def _lines(case: Recorded) -> list[str]:
         grid.add_row(run.began[:19], str(run.seed), run.outcome.value, *shown)
     versions = ", ".join(f"{name} {version}" for name, version in case.record.runs[0].versions.items())
     of_batches = f" of {context.batch_size}" if context.batch_size is not None else ""
+    kernels = figures.kernels(case.record.runs[0].recurrent_kernels or {})
     return [
         f"{result.case.id}: {result.outcome} on {context.machine.name}, {context.steps} steps{of_batches}",
         f"  {versions}",
+        *([f"  recurrent layers: {kernels}"] if kernels else []),
         *terminal.lines(grid),
         *(f"  {line}" for line in explain.message(result, known).splitlines()),
         "",

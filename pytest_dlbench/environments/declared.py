@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from pytest_dlbench.environments.cuda import CUDA_9, CUDA_12, CUDA_12_CUDNN_8, CUDA_13, Cuda, locked
+from pytest_dlbench.environments.cuda import CUDA_9, CUDA_11, CUDA_12, CUDA_12_CUDNN_8, CUDA_13, Cuda, locked
 from pytest_dlbench.environments.environment import Environment
 from pytest_dlbench.environments.programs import CC, CLANG, CXX, NM
 
@@ -131,4 +131,5 @@ KERAS_TORCH_CUDA = _on_gpu(KERAS_TORCH, CUDA_13)
 # It takes CUDA's compiler at run time from there, and everything else from the driver.
 TINYGRAD_CUDA = _on_gpu(TINYGRAD, CUDA_13)
 MLX_CUDA = _on_gpu(MLX, CUDA_13)
+MXNET_CUDA = _on_gpu(MXNET, CUDA_11)
 CHAINER_CUDA = replace(_on_gpu(CHAINER, CUDA_12_CUDNN_8), variables=(("CUPY_CACHE_DIR", "{caches}/cupy"),))

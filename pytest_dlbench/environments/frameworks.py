@@ -90,6 +90,8 @@ class Framework:
     gpu_needs: tuple[str, ...] = ()
     """The same as ``needs``, for cases on a GPU; none if nothing else is needed there."""
     gpu_environments: tuple[Environment, ...] = ()
+    gpu_unlocked: str = ""
+    """Why no lock file has its build for GPUs, if none has."""
     folders: tuple[Path, ...] = ()
     more_marks: tuple[str, ...] = ()
     python: Path | None = None

@@ -109,6 +109,7 @@ _CURRENT = (
         needs=("paddlepaddle>=3 | paddlepaddle-gpu>=3",),
         environments=(declared.PADDLE,),
         gpu_needs=("paddlepaddle-gpu>=3",),
+        gpu_unlocked="of paddlepaddle-gpu, package indexes have 2.6.2 at most; its maker's own index has 3 and later",
     ),
     Framework(
         name="tinygrad",
@@ -192,6 +193,7 @@ _RETIRED = (
         needs=("mxnet>=1.9", "numpy<1.24"),
         environments=(declared.MXNET,),
         gpu_needs=("mxnet-cu112>=1.9", "numpy<1.24"),
+        gpu_environments=(declared.MXNET_CUDA,),
         more_marks=("legacy",),
     ),
     Framework(
@@ -201,6 +203,7 @@ _RETIRED = (
         needs=("mxnet>=1.9", "numpy<1.24"),
         environments=(declared.MXNET,),
         gpu_needs=("mxnet-cu112>=1.9", "numpy<1.24"),
+        gpu_environments=(declared.MXNET_CUDA,),
         more_marks=("mxnet", "legacy"),
     ),
     Framework(

@@ -11,6 +11,7 @@ from math import exp, expm1, log, sqrt
 from statistics import median
 
 from pytest_dlbench.errors import FileFormatError
+from pytest_dlbench.judging import kernels
 from pytest_dlbench.judging.comparable import FEWEST_RUNS, KNOWN_SESSIONS, obstacles
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.metrics import METRICS, Metrics, read_all
@@ -97,6 +98,7 @@ def session_of(
         seeds=tuple(run.seed for run in record.runs),
         medians={name: _rounded(median(values)) for name, values in figures.items()},
         values={name: tuple(values) for name, values in figures.items() if _is_kept_by_run(name, metrics)},
+        recurrent_kernels=kernels.of_runs(record.runs),
     )
 
 

@@ -9,15 +9,12 @@ from pytest_dlbench.environments import DEVICES, Framework
 from pytest_dlbench.environments.frameworks import FOR_PROCESSORS
 from pytest_dlbench.errors import ModelError
 from pytest_dlbench.judging.data_sheets import Card
-from pytest_dlbench.judging.utilisation import step_work
 from pytest_dlbench.model import Model, Network, Recipe
 from pytest_dlbench.model.traffic import NUMBER_BYTES, TOKEN_BYTES
-from pytest_dlbench.planning.estimate import START_SECONDS
-from pytest_dlbench.planning.plan import Outline, RunSettings, most_steps
+from pytest_dlbench.planning.gpu_seconds import Parts, parts_of
+from pytest_dlbench.planning.plan import Outline, RunSettings
 
 GIB = 2**30
-# What a framework takes to launch the kernels of the smallest step.
-LEAST_STEP_SECONDS = 2e-4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +22,8 @@ class Planned:
     """A case on a GPU. ``reason`` says why it would not run, and is empty if it would.
 
     ``least_bytes`` is what weights, their gradients, optimiser slots, the data set and the outputs that a backward pass
-    needs take together: no run needs less. ``steps`` are the minimum, ``expected_seconds`` one run: its start, and
-    steps at the GPU's peak for as long as the scale wants them to last.
+    needs take together: no run needs less. ``steps`` are the minimum. ``expected_seconds`` are those of one run, by the
+    model of ``planning.gpu_seconds``, whose ``parts`` they are the sum of; None if it would not run.
     """
 
     framework: str
@@ -35,6 +32,7 @@ class Planned:
     steps: int = 0
     least_bytes: int = 0
     expected_seconds: float = 0.0
+    parts: Parts | None = None
     reason: str = ""
 
 
@@ -57,7 +55,8 @@ def unusable(framework: Framework, card: Card) -> tuple[str, str]:
     if framework.is_for_processors:
         return FOR_PROCESSORS, ""
     if not framework.gpu_environments:
-        return f"no lock file has its build for GPUs: pip install {' '.join(framework.gpu_needs)}", ""
+        why = framework.gpu_unlocked or "no lock file has its build for GPUs"
+        return f"{why}: pip install {' '.join(framework.gpu_needs)}", ""
     (environment,) = framework.gpu_environments
     assert environment.cuda
     return environment.cuda.refusal(card.name, card.capability, card.driver), environment.name
@@ -72,24 +71,17 @@ def _case(case: Planned, card: Card, framework: Framework, model: Model, setting
     reason = outline.refusal
     if not reason and least > card.memory_gib * GIB:
         reason = f"needs at least {least / GIB:.1f} GiB, the GPU has {card.memory_gib}"
+    parts = None if reason else parts_of(outline, card)
     return Planned(
         framework=case.framework,
         model=case.model,
         environment=case.environment,
         steps=outline.steps,
         least_bytes=least,
-        expected_seconds=START_SECONDS + trained_seconds(outline, card),
+        expected_seconds=parts.total if parts else 0.0,
+        parts=parts,
         reason=reason,
     )
-
-
-def trained_seconds(outline: Outline, card: Card) -> float:
-    """Steps at the GPU's peak: those of the scale, or as many of the recipe's as last long enough."""
-    recipe, work = outline.recipe, step_work(outline.network, outline.recipe)
-    peak = card.peak(recipe.precision, recipe.execution)
-    step = max(work.flops / peak, work.least_bytes / card.bytes_per_second)
-    longest = most_steps(outline.case.dataset, outline.recipe_steps) * max(step, LEAST_STEP_SECONDS)
-    return max(outline.steps * step, min(outline.least_seconds, longest))
 
 
 def least_bytes(outline: Outline) -> int:

@@ -8,6 +8,7 @@ from pytest_dlbench.records.breakdowns import Breakdown, LayerSeconds
 from pytest_dlbench.records.calibrations import Calibration, Fault
 from pytest_dlbench.records.cases import PORTABLE, Case, Context, Machine, Revision, SkippedCell
 from pytest_dlbench.records.equivalence import Certificate, Golden
+from pytest_dlbench.records.kernels import RecurrentKernel
 from pytest_dlbench.records.metrics import MetricFacts
 from pytest_dlbench.records.operations import CallCheck, Operation, OperatorPass
 from pytest_dlbench.records.outcomes import CaseOutcome, RunOutcome, VerdictOutcome
@@ -78,6 +79,7 @@ __all__ = [
     "Pairing",
     "Program",
     "Record",
+    "RecurrentKernel",
     "Reported",
     "Revision",
     "Run",

@@ -1,10 +1,11 @@
 """Stored baselines: the accepted sessions of a case."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_dlbench.records.cases import Case, Context
+from pytest_dlbench.records.kernels import RecurrentKernel
 from pytest_dlbench.records.versions import BASELINE_FORMAT
 
 
@@ -15,7 +16,7 @@ class BaselineSession:
     ``id`` is the time at which it was saved, in UTC, unique among the case's sessions. ``medians`` are over the runs,
     for every metric; ``values`` are those of every run, in the order of ``seeds``, for metrics that are judged run by
     run. ``accepted`` lists metrics that had changed and were saved nevertheless: a new level starts here. ``commit`` is
-    that of the benchmark's repository, empty if there is none.
+    that of the benchmark's repository, empty if there is none. ``recurrent_kernels`` are those on which all runs agree.
     """
 
     id: str
@@ -27,6 +28,7 @@ class BaselineSession:
     medians: Mapping[str, float]
     values: Mapping[str, tuple[float, ...]]
     accepted: tuple[str, ...] = ()
+    recurrent_kernels: Mapping[str, RecurrentKernel] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

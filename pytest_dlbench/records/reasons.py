@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from pytest_dlbench.errors import DlbenchError, OptionError
+from pytest_dlbench.records.kernels import RecurrentKernel
 from pytest_dlbench.records.outcomes import RunOutcome
 from pytest_dlbench.records.problems import Problem
 from pytest_dlbench.records.structs import Part, Tagged
@@ -391,6 +392,13 @@ class CountsChanged(Tagged, frozen=True, kw_only=True):
     changes: tuple[CountChange, ...]
 
 
+class KernelsChanged(Tagged, frozen=True, kw_only=True):
+    """Other kernels compute the recurrent layers, by name, in all runs of either side: a cause, or a notice."""
+
+    baseline: Mapping[str, RecurrentKernel]
+    candidate: Mapping[str, RecurrentKernel]
+
+
 class Unavailable(Tagged, frozen=True, kw_only=True):
     """Nothing could be run: the ``problem`` of an environment, of a data set or of an option."""
 
@@ -419,6 +427,7 @@ Reason = (
     | Profiled
     | NotProfiled
     | CountsChanged
+    | KernelsChanged
     | Unavailable
 )
 """Why a case is what it is, or was not judged."""
@@ -622,6 +631,7 @@ Caution = (
     | SidesDisagree
     | NotRequired
     | CountsChanged
+    | KernelsChanged
     | Undivided
     | PhasesDoNotAddUp
     | PhaseNotAwaited

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pytest_dlbench.records.cases import Case
 from pytest_dlbench.records.equivalence import Certificate
+from pytest_dlbench.records.kernels import RecurrentKernel
 from pytest_dlbench.records.outcomes import CaseOutcome, VerdictOutcome
 from pytest_dlbench.records.reasons import Caution, Reason
 
@@ -85,7 +86,8 @@ class CaseResult:
     of its context. With a ``pairing``, it was compared with the other side in this session, and ``runs`` counts its own
     runs only. ``since_anchor`` compares it with the reference session of its baseline; ``drifting`` are metrics that
     have drifted, with the number of sessions since the drift began. ``operators`` are those that changed most, if a
-    regression was profiled.
+    regression was profiled. ``recurrent_kernels`` are those on which all runs agree; empty without such layers, and in
+    files older than this field.
 
     ``message``, ``settled_by`` (the command that would settle a suspicion) and ``warnings`` are text: in files older
     than the reasons, and in documents, for readers that do not render reasons. Empty elsewhere.
@@ -109,3 +111,4 @@ class CaseResult:
     recipe_steps: int | None = None
     pairing: Pairing | None = None
     operators: tuple[OperatorTime, ...] = ()
+    recurrent_kernels: Mapping[str, RecurrentKernel] = field(default_factory=dict)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pytest_dlbench.records.breakdowns import Breakdown
 from pytest_dlbench.records.cases import Case, Context
 from pytest_dlbench.records.equivalence import Certificate
+from pytest_dlbench.records.kernels import RecurrentKernel
 from pytest_dlbench.records.metrics import MetricFacts
 from pytest_dlbench.records.operations import Operation
 from pytest_dlbench.records.outcomes import RunOutcome
@@ -113,9 +114,11 @@ class Run:
     ``counts`` is what a step does and what was compiled for training, by the names of the metrics, counted after the
     measurement; None if nothing was counted, or in files older than this field. ``library_calls`` are what oneDNN and
     MKL report of the build and a step, by library and kind of call: of the first run of a case with a ``library``, in a
-    process of its own; None if they were not asked. ``operator_seconds`` are per step, in a
-    run under the framework's own profiler. ``workers`` and ``exchange`` are of runs of several data-parallel workers;
-    all other figures are those of all workers together. ``host`` is the leased host; empty for the driver's own
+    process of its own; None if they were not asked. ``recurrent_kernels`` are what computed the recurrent layers, by
+    the framework's names, found out after the measurement; None without such layers, or if ``absent`` says why they are
+    unknown. ``operator_seconds`` are per step, in a run under the framework's own profiler. ``workers`` and
+    ``exchange`` are of runs of several data-parallel workers; all other figures are those of all workers together.
+    ``host`` is the leased host; empty for the driver's own
     machine. ``search`` is what led to the network that this run trained: a search has one run per seed.
     ``length`` says how its number of steps was decided, None if it is that of the recipe, the scale or the test.
     ``checkpoint`` is None unless one was asked for. ``breakdown`` has the phases of a step, measured after training;
@@ -163,6 +166,7 @@ class Run:
     hooked: Mapping[str, float] = field(default_factory=dict)
     counts: Mapping[str, int] | None = None
     library_calls: Mapping[str, Mapping[str, int]] | None = None
+    recurrent_kernels: Mapping[str, RecurrentKernel] | None = None
     operator_seconds: Mapping[str, float] = field(default_factory=dict)
     workers: tuple[WorkerShare, ...] = ()
     exchange: Exchange | None = None

@@ -268,3 +268,8 @@ def _phase_not_awaited(caution: of.PhaseNotAwaited, _: Metrics) -> Iterator[str]
 def _counts_changed(caution: of.CountsChanged, metrics: Metrics) -> Iterator[str]:
     changes = "; ".join(figures.counted(change, metrics) for change in caution.changes)
     yield f"what a step does changed, in all runs: {changes}; this fails no test"
+
+
+@_sentences.register
+def _kernels_changed(caution: of.KernelsChanged, _: Metrics) -> Iterator[str]:
+    yield f"recurrent layers are computed by other kernels: {figures.changed_kernels(caution)}; this fails no test"

@@ -7,7 +7,12 @@ from pytest_dlbench.judging import METRICS, Metric, Metrics, shown_in
 
 GROUPS = ("framework", "model", "dataset", "device", "mark")
 # Columns that are not metrics, and their headings.
-OWN: Mapping[str, str] = {"runs": "runs", "equal_to": "equal to", "verdict": "verdict"}
+OWN: Mapping[str, str] = {
+    "runs": "runs",
+    "recurrent_kernels": "recurrent layers",
+    "equal_to": "equal to",
+    "verdict": "verdict",
+}
 
 
 def heading(column: str, metrics: Metrics = METRICS) -> str:
@@ -27,11 +32,12 @@ class Layout:
     sort: str = ""
     metrics: Metrics = field(default_factory=lambda: METRICS)
 
-    def shown(self, figures: Collection[str] = ()) -> tuple[str, ...]:
-        """The requested columns, else the default ones of cases that have these figures."""
+    def shown(self, figures: Collection[str] = (), *, has_kernels: bool = False) -> tuple[str, ...]:
+        """The requested columns, else the default ones of cases that have these figures, and recurrent layers."""
         default = (metric for metric in shown_in("table", self.metrics) if is_shown(metric, figures))
         certified = () if self._has_only_operators(figures) else ("equal_to",)
-        return self.columns or ("runs", *(metric.name for metric in default), *certified, "verdict")
+        kernels = ("recurrent_kernels",) if has_kernels else ()
+        return self.columns or ("runs", *(metric.name for metric in default), *kernels, *certified, "verdict")
 
     def _has_only_operators(self, figures: Collection[str]) -> bool:
         """Whether none of the cases has a network, which could be certified."""

@@ -530,10 +530,21 @@ def _counts_changed(reason: of.CountsChanged, subject: Subject) -> Iterator[Para
     yield Paragraph(text=heading, items=causes((reason,), subject.metrics))
 
 
+@_explained.register
+def _kernels_changed(reason: of.KernelsChanged, _: Subject) -> Iterator[Paragraph]:
+    heading = "recurrent layers are computed by other kernels in all runs of either side; a likely cause:"
+    yield Paragraph(text=heading, items=(figures.changed_kernels(reason),))
+
+
 def causes(reasons: Iterable[of.Reason], metrics: Metrics = METRICS) -> tuple[str, ...]:
-    """The counts that changed where something got worse, a line each."""
-    changed = (reason for reason in reasons if isinstance(reason, of.CountsChanged))
-    return tuple(figures.counted(change, metrics) for reason in changed for change in reason.changes)
+    """The counts and kernels that changed where something got worse, a line each."""
+    found = []
+    for reason in reasons:
+        if isinstance(reason, of.CountsChanged):
+            found += [figures.counted(change, metrics) for change in reason.changes]
+        elif isinstance(reason, of.KernelsChanged):
+            found.append(f"recurrent layers by {figures.changed_kernels(reason)}")
+    return tuple(found)
 
 
 def _operator(change: OperatorTime) -> str:

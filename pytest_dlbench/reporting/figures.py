@@ -1,10 +1,11 @@
 """Figures as text: three significant digits and a unit."""
 
 import math
+from collections.abc import Mapping
 
 from pytest_dlbench.judging import METRICS, Metrics
-from pytest_dlbench.records import Verdict
-from pytest_dlbench.records.reasons import CountChange
+from pytest_dlbench.records import RecurrentKernel, Verdict
+from pytest_dlbench.records.reasons import CountChange, KernelsChanged
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -117,6 +118,31 @@ def counted(change: CountChange, metrics: Metrics = METRICS) -> str:
     """A count that changed, to the last digit: ``2 graph breaks, before 0``."""
     name = metrics[change.metric].heading if change.metric in metrics else change.metric
     return f"{change.candidate:,.0f} {name}, before {change.baseline:,.0f}"
+
+
+KERNELS: Mapping[RecurrentKernel, str] = {
+    "cudnn": "cuDNN",
+    "onednn": "oneDNN",
+    "fused": "fused",
+    "scan": "scan",
+    "unrolled": "unrolled",
+    "loop": "loop",
+}
+
+
+def kernel_kinds(found: Mapping[str, RecurrentKernel]) -> str:
+    """The kinds of kernels in a cell of a table: ``oneDNN``, ``scan``."""
+    return ", ".join(dict.fromkeys(KERNELS[kind] for kind in found.values())) or "–"
+
+
+def kernels(found: Mapping[str, RecurrentKernel]) -> str:
+    """Kernels with their kinds: ``BlockLSTM (fused)``."""
+    return ", ".join(f"{name} ({KERNELS[kind]})" for name, kind in found.items())
+
+
+def changed_kernels(change: KernelsChanged) -> str:
+    """``while (scan), before BlockLSTM (fused)``."""
+    return f"{kernels(change.candidate)}, before {kernels(change.baseline)}"
 
 
 def duration(seconds: float) -> str:

@@ -44,11 +44,13 @@ def _grouped(results: Iterable[CaseResult], metrics: Metrics) -> Iterable[tuple[
         columns = [
             metric for metric in shown_in("side_by_side", metrics) if not metric.is_optional or _has(group, metric)
         ]
-        headings = ["framework", *speeds, *(metric.heading for metric in columns), OWN["equal_to"]]
+        # Of recurrent layers, the kernels explain most of the differences.
+        kernels = [OWN["recurrent_kernels"]] if any(result.recurrent_kernels for result in group) else []
+        headings = ["framework", *speeds, *(metric.heading for metric in columns), *kernels, OWN["equal_to"]]
         title = ", ".join(
             (f"{model} on {dataset}", device, f"scale {scale}", *([workers] if workers else []), *settings)
         )
-        yield title, headings, _rows(group, threads, columns, metrics)
+        yield title, headings, _rows(group, threads, columns, metrics, has_kernels=bool(kernels))
 
 
 def _is_trained(result: CaseResult) -> bool:
@@ -69,13 +71,21 @@ def _settings(result: CaseResult) -> Iterable[str]:
 
 
 def _rows(
-    group: Sequence[CaseResult], threads: Sequence[int], columns: Sequence[Metric], metrics: Metrics
+    group: Sequence[CaseResult],
+    threads: Sequence[int],
+    columns: Sequence[Metric],
+    metrics: Metrics,
+    *,
+    has_kernels: bool,
 ) -> list[Row]:
     by_framework: dict[str, dict[int, CaseResult]] = {}
     for result in group:
         by_framework.setdefault(result.case.framework, {})[result.case.threads] = result
     ranked = sorted(by_framework.items(), key=lambda item: -max(map(_speed, item[1].values())))
-    return [_row(framework, by_threads, threads, columns, metrics) for framework, by_threads in ranked]
+    return [
+        _row(framework, by_threads, threads, columns, metrics, has_kernels=has_kernels)
+        for framework, by_threads in ranked
+    ]
 
 
 def _speed(result: CaseResult) -> float:
@@ -88,10 +98,13 @@ def _row(
     threads: Sequence[int],
     columns: Sequence[Metric],
     metrics: Metrics,
+    *,
+    has_kernels: bool,
 ) -> Row:
     """Throughput at each number of threads; the other figures at the largest."""
     result = by_threads[max(by_threads)]
     speeds = [f"{_speed(by_threads[count]):,.0f}" if count in by_threads else "–" for count in threads]
     names = [metric.name for metric in columns]
     shown = [figures.figure(name, result.figures[name], metrics) if name in result.figures else "–" for name in names]
+    shown += [figures.kernel_kinds(result.recurrent_kernels)] if has_kernels else []
     return [framework, *speeds, *shown, f"{result.certificate.deviation:.0e}" if result.certificate else "–"]

@@ -61,7 +61,8 @@ def _labels(row: Row, layout: Layout) -> Iterator[str]:
 
 
 def _table(rows: Sequence[Row], layout: Layout, marked: frozenset[tuple[str, str]]) -> list[str]:
-    columns = layout.shown({name for row in rows for name in row.result.figures})
+    has_kernels = any(row.result.recurrent_kernels for row in rows)
+    columns = layout.shown({name for row in rows for name in row.result.figures}, has_kernels=has_kernels)
     grid = terminal.grid("case", right=[heading(column, layout.metrics) for column in columns])
     for row in sorted(rows, key=lambda row: _rank(row, layout)):
         shown = [
@@ -87,6 +88,8 @@ def _cell(result: CaseResult, column: str, metrics: Metrics, is_best: bool) -> s
         return "saved" if result.saved and result.outcome is CaseOutcome.PASSED else cautions.verdict(result)
     if column == "runs":
         return str(result.runs)
+    if column == "recurrent_kernels":
+        return figures.kernel_kinds(result.recurrent_kernels)
     if column == "equal_to":
         return f"{result.certificate.deviation:.0e}" if result.certificate else "–"
     if column not in result.figures:

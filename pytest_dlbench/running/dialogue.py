@@ -244,22 +244,30 @@ class Dialogue(ABC, Generic[S]):
         if seconds > max(LEAST_CHECK_SECONDS, CHECK_SHARE * (monotonic() - self._started)):
             self._observer.absent["counts"] = f"counting would take about {seconds:.0f} s"
             return True
-        self._hooks.phase_began(progress.phase("count", {}, self._steps))
-        try:
-            counted: messages.Counted = self._answered("count")
-        except NotDoneError as error:
-            # Nobody promised more steps than those that were measured.
-            self._observer.absent["counts"] = f"no more steps: {error.said}"
-            return True
-        except WorkerTimeoutError:
-            self._observer.absent["counts"] = "the framework's counting did not end in time"
-            return False
-        except WorkerError:
-            self._observer.absent["counts"] = "the framework's counting ended the worker"
-            return False
+        counted, is_there = self._once_more("count", "counts", "counting")
+        if counted is None:
+            return is_there
         self.measured["counts"] = counted.counts
         self._observer.absent.update(counted.absent)
         return True
+
+    def _once_more(self, op: str, name: str, what: str) -> tuple[Any, bool]:
+        """The answer to a request that may take further steps, in no phase, and whether the worker is still there.
+
+        The answer is None if there is none: ``absent`` then says why, by this name. The run has its figures.
+        """
+        self._hooks.phase_began(progress.phase(op, {}, self._steps))
+        try:
+            return self._answered(op), True
+        except NotDoneError as error:
+            # Nobody promised more steps than those that were measured.
+            self._observer.absent[name] = f"no more steps: {error.said}"
+            return None, True
+        except WorkerTimeoutError:
+            self._observer.absent[name] = f"the framework's {what} did not end in time"
+        except WorkerError:
+            self._observer.absent[name] = f"the framework's {what} ended the worker"
+        return None, False
 
     def _add(self, trained: messages.TrainedOn, spec: S) -> None:
         """Append steps to those that are already recorded."""

@@ -7,7 +7,7 @@ from math import inf, isfinite
 from typing import Any, Literal
 
 from pytest_dlbench.model.operators import Pass
-from pytest_dlbench.records import CallCheck, ComputeDevice, LayerSeconds, codec
+from pytest_dlbench.records import CallCheck, ComputeDevice, LayerSeconds, RecurrentKernel, codec
 from pytest_dlbench.records.breakdowns import StepPhase
 
 PROTOCOL_VERSION = 1
@@ -305,6 +305,18 @@ class LibraryCalls:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Kernels:
+    """The kernels of the recurrent layers and their kinds, or in ``absent`` why they are unknown."""
+
+    kernels: dict[str, RecurrentKernel]
+    absent: str
+
+    def __post_init__(self) -> None:
+        if bool(self.kernels) == bool(self.absent):
+            raise ValueError("expected kernels, or else the reason why they are unknown")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Closed:
     """The worker is about to end."""
 
@@ -380,6 +392,7 @@ ANSWERS: dict[str, type] = {
     "break_down": BrokenDown,
     "count": Counted,
     "library_calls": LibraryCalls,
+    "recurrent_kernels": Kernels,
     "close": Closed,
 }
 OPERATOR_ANSWERS: dict[str, type] = {

@@ -69,6 +69,11 @@ REPEATED_ON_GPUS = 1e-4
 # On GPUs, steps are timed together for about this long. Waiting for one takes tens of microseconds.
 CHUNK_SECONDS = 0.1
 
+# Kinds of layers that a framework may compute by very different kernels.
+RECURRENT = frozenset({"lstm", "gru"})
+# A step under a profiler takes about as long as these.
+KERNELS_STEPS = 2
+
 # Of parameters, by name.
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -105,6 +110,8 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
         elif spec.purpose == "inference":
             self._infer(spec, inputs["course"]["order"])
             self._require_library(spec, seed)
+            if not self._find_kernels(spec, self.measured["inference"].batch_seconds):
+                return
         else:
             yield from self._train(spec, inputs["course"])
             if spec.evaluations and not self._examine(spec, seed):
@@ -130,6 +137,8 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
         if self._hooks.is_suspicious and seed == spec.seed:
             self._check_steps(spec, self._hooks.is_suspicious)
         if spec.is_broken_down and spec.is_timed and not self._break_down(spec):
+            return False
+        if not self._find_kernels(spec, self.measured["training"].step_seconds):
             return False
         if spec.case.workers > 1:
             self._step_alone(spec)
@@ -355,6 +364,27 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
         self.measured["library_calls"] = found.calls
         if problem := other_library(spec.framework.name, spec.recipe.library, found.calls):
             raise NotDoneError(RunOutcome.FAILED, problem)
+
+    def _find_kernels(self, spec: NetworkSpec, seconds: Sequence[float]) -> bool:
+        """What computes the recurrent layers, if there are any, which may take a step more, of about these seconds.
+
+        In no phase: no figure of the run has it. Returns whether the worker is still there.
+        """
+        if not any(placed.layer.kind in RECURRENT for placed in spec.network.layers):
+            return True
+        expected = KERNELS_STEPS * median(seconds)
+        # Several hosts would not agree on it.
+        if spec.hosts == 1 and expected > max(LEAST_CHECK_SECONDS, CHECK_SHARE * (monotonic() - self._started)):
+            self._observer.absent["recurrent kernels"] = f"it would take about {expected:.0f} s"
+            return True
+        found, is_there = self._once_more("recurrent_kernels", "recurrent kernels", "profiler")
+        if found is None:
+            return is_there
+        if found.absent:
+            self._observer.absent["recurrent kernels"] = found.absent
+        else:
+            self.measured["recurrent_kernels"] = found.kernels
+        return True
 
     def _check_updates(self, spec: NetworkSpec) -> None:
         step = median(self.measured["training"].step_seconds)

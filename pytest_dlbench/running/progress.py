@@ -23,6 +23,7 @@ PHASES: Final[Mapping[str, str]] = {
     "break_down": "phases of a step",
     "count": "count",
     "library_calls": "calls of libraries",
+    "recurrent_kernels": "kernels of recurrent layers",
     "close": "end",
 }
 """The name of what a worker does, by request."""

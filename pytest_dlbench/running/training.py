@@ -313,7 +313,7 @@ def _group(spec: NetworkSpec | OperatorSpec, folder: Path) -> dict[str, Any]:
         "threads": spec.case.threads,
         "exchange": spec.case.settings.get("exchange", "full"),
     }
-    if isinstance(spec, NetworkSpec) and spec.is_one_process:
+    if spec.is_one_process:
         return {"group": {**group, "folder": str(folder), "rank": 0}}
     if isinstance(spec, NetworkSpec) and (meeting := spec.meeting):
         group |= {"address": meeting.address, "ports": [meeting.port], "rank": meeting.rank}

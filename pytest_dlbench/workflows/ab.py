@@ -6,7 +6,7 @@ from functools import partial
 from typing import TypeGuard
 
 from pytest_dlbench import judging
-from pytest_dlbench.judging import counts
+from pytest_dlbench.judging import counts, kernels
 from pytest_dlbench.judging.accuracy import COUNTED_RUNS, Divergences
 from pytest_dlbench.judging.metrics import of_purpose
 from pytest_dlbench.judging.pairs import design_of, disagreements, per_example
@@ -14,7 +14,7 @@ from pytest_dlbench.judging.reasons import unfinished, unlikely
 from pytest_dlbench.judging.two_stage import Found, Terms, judge, narrow, terms_of
 from pytest_dlbench.planning.plan import REPEATS
 from pytest_dlbench.records import CaseOutcome, CaseResult, Pairing, Record, Run, RunOutcome
-from pytest_dlbench.records.reasons import CountChange, Diverged, Paired, Repeat, ToleranceTooTightError
+from pytest_dlbench.records.reasons import CountChange, Diverged, KernelsChanged, Paired, Repeat, ToleranceTooTightError
 from pytest_dlbench.running import devices
 from pytest_dlbench.running.pairs import BASELINE, CANDIDATE, InvalidError, Pairs, UnfinishedError
 from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
@@ -92,7 +92,8 @@ def _concluded(session: Session, pairs: Pairs, terms: Terms, node: str) -> tuple
         reasons=(*unlikely(found.verdicts, terms.metrics), *result.reasons),
         cautions=(*result.cautions, *cautions),
     )
-    return record, counts.with_changes(result, _counts_changed(pairs, terms))
+    result = counts.with_changes(result, _counts_changed(pairs, terms))
+    return record, kernels.with_change(result, _kernels_changed(pairs))
 
 
 def _counts_changed(pairs: Pairs, terms: Terms) -> tuple[CountChange, ...]:
@@ -101,6 +102,13 @@ def _counts_changed(pairs: Pairs, terms: Terms) -> tuple[CountChange, ...]:
     if (one.package, one.variables) != (other.package, other.variables):
         return ()
     return counts.changes(*(counts.of_runs(pairs.runs[side], terms.metrics) for side in (BASELINE, CANDIDATE)))
+
+
+def _kernels_changed(pairs: Pairs) -> KernelsChanged | None:
+    """How the kernels of recurrent layers differ; another framework has other names for the same kinds."""
+    are_named_alike = pairs.baseline.framework.package == pairs.candidate.framework.package
+    old, new = (kernels.of_runs(pairs.runs[side]) for side in (BASELINE, CANDIDATE))
+    return kernels.change(old, new, are_named_alike=are_named_alike)
 
 
 def _terms(session: Session, baseline: RunSpec, candidate: RunSpec, tolerance: Mapping[str, float]) -> Terms:
@@ -189,4 +197,5 @@ def _judged(
         steps=record.context.steps,
         recipe_steps=record.context.recipe_steps,
         pairing=pairing,
+        recurrent_kernels=kernels.of_runs(record.runs),
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pytest_dlbench import judging
 from pytest_dlbench.environments import Framework
 from pytest_dlbench.errors import DlbenchError, FileFormatError
-from pytest_dlbench.judging import Metrics, counts, portable, stored_baseline
+from pytest_dlbench.judging import Metrics, counts, kernels, portable, stored_baseline
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.judging.reasons import unlikely
 from pytest_dlbench.records import Baseline, Case, CaseOutcome, CaseResult, Context, Record
@@ -154,7 +154,9 @@ class Comparer:
             drifting=judged.drifting,
         )
         then, now = counts.of_session(baseline.sessions[-1], self.metrics), counts.of_runs(record.runs, self.metrics)
-        return counts.with_changes(found, counts.changes(then, now))
+        found = counts.with_changes(found, counts.changes(then, now))
+        stored = baseline.sessions[-1].recurrent_kernels
+        return kernels.with_change(found, kernels.change(stored, kernels.of_runs(record.runs)))
 
     def _series(self, record: Record) -> Mapping[str, Sequence[float]]:
         """Medians of this case's sessions in --dlbench-history, oldest first; empty without a history."""
@@ -286,4 +288,5 @@ def result(record: Record, outcome: CaseOutcome, *found: Reason) -> CaseResult:
         certificate=record.certificate,
         steps=record.context.steps,
         recipe_steps=record.context.recipe_steps,
+        recurrent_kernels=kernels.of_runs(record.runs),
     )

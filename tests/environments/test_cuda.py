@@ -8,7 +8,7 @@ from packaging.requirements import Requirement
 
 from pytest_dlbench.environments import FRAMEWORKS
 from pytest_dlbench.environments.building import EnvironmentStore
-from pytest_dlbench.environments.cuda import CUDA_9, CUDA_12, CUDA_13
+from pytest_dlbench.environments.cuda import CUDA_9, CUDA_11, CUDA_12, CUDA_13
 from pytest_dlbench.environments.placing import Absent, Lack, Places
 from pytest_dlbench.environments.requested import exact_version
 
@@ -19,6 +19,7 @@ ENVIRONMENTS = {
 }
 # What shows that a lock is that of a build for GPUs.
 LIBRARY = re.compile(r"nvidia-(cudnn-cu|cuda-nvrtc)|jax-cuda|mlx-cuda")
+RENAMED = {"mxnet": "mxnet-cu112"}
 LOCKED = [name for name in ENVIRONMENTS if name.endswith("-cuda")]
 
 
@@ -39,7 +40,7 @@ def test_what_is_pinned_for_processors_has_the_same_version_on_gpus(name):
     framework, environment = ENVIRONMENTS[name]
     usual, on_gpu = pins(framework.environments[0]), pins(environment)
     # Builds for processors alone, whose other name the build for GPUs does not have.
-    same = {package: version for package, version in usual.items() if not package.endswith("-cpu")}
+    same = {RENAMED.get(package, package): one for package, one in usual.items() if not package.endswith("-cpu")}
     assert {package: on_gpu.get(package) for package in same} == same
 
 
@@ -91,6 +92,8 @@ def test_a_framework_whose_build_for_gpus_no_index_has_says_what_to_install():
         (CUDA_12, "Tesla V100", (7, 0), "535.1", ""),
         (CUDA_12, "Tesla K80", (3, 7), "470.82.01", "CUDA 12 needs NVIDIA's driver 525.60.13 or newer, *470.82.01"),
         (CUDA_9, "NVIDIA A100", (8, 0), "550.54.14", "*of 3.5 to 7.5, NVIDIA A100 has 8.0"),
+        (CUDA_11, "NVIDIA L4", (8, 9), "535.1", ""),
+        (CUDA_11, "NVIDIA H100", (9, 0), "580.65.06", "*of 5.0 to 8.9, NVIDIA H100 has 9.0"),
         (CUDA_9, "Tesla T4", (7, 5), "550.54.14", ""),
         (CUDA_13, "unknown", None, "", ""),
     ],

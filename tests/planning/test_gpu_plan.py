@@ -2,14 +2,16 @@
 
 from dataclasses import replace
 from math import prod
+from pathlib import Path
 
 import pytest
 
 from pytest_dlbench.data import ANY_SHAPE
 from pytest_dlbench.environments import DEVICES, FRAMEWORKS
 from pytest_dlbench.judging.data_sheets import CARDS
-from pytest_dlbench.planning.estimate import START_SECONDS
-from pytest_dlbench.planning.gpu_plan import GIB, least_bytes, planned, trained_seconds, unusable
+from pytest_dlbench.model import infer
+from pytest_dlbench.planning.gpu_plan import GIB, least_bytes, planned, unusable
+from pytest_dlbench.planning.gpu_seconds import DEVICE_SECONDS, MEASURED, MEASURED_LAYERS, parts_of
 from pytest_dlbench.planning.matrix import SCALES
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.zoo import MODELS
@@ -54,7 +56,8 @@ def test_a_retired_framework_runs_on_the_gpus_of_its_time_only():
     ("framework", "reason"),
     [
         ("theano", "its builder is for processors"),
-        ("mxnet", "no lock file has its build for GPUs: pip install mxnet-cu112>=1.9 numpy<1.24"),
+        ("paddle", "of paddlepaddle-gpu, package indexes have 2.6.2 at most; *"),
+        ("mxnet", "CUDA 11 needs a GPU with a compute capability of 5.0 to 8.9, H100 has 9.0"),
         ("torch7", "Torch7 has no package in today's registries*"),
     ],
 )
@@ -98,15 +101,57 @@ def test_with_a_pipeline_only_a_batch_is_on_the_gpu():
 def test_a_faster_gpu_needs_less_time_for_a_large_network():
     full = replace(SETTINGS, scale="full")
     outline = full.outline(PYTORCH, LARGE, ANY_SHAPE, DEVICES["gpu"])
-    assert trained_seconds(outline, CARDS["H100"]) < trained_seconds(outline, CARDS["T4"]) / 4
+    on_h100, on_t4 = (parts_of(outline, CARDS[name]).timed_seconds for name in ("H100", "T4"))
+    assert on_h100 < on_t4 / 4
 
 
-def test_a_run_is_expected_to_last_as_long_as_its_scale_asks_for():
-    (case,) = plan("H100", "pytorch", models=(LARGE,))
-    assert case.expected_seconds == START_SECONDS + SCALES["quick"].least_seconds
+@pytest.mark.parametrize("framework", ["pytorch", "jax", "tensorflow", "tinygrad"])
+def test_a_run_is_expected_to_last_as_long_as_its_scale_asks_for_and_its_start_besides(framework):
+    (case,) = plan("H100", framework, models=(LARGE,))
+    assert case.parts.timed_seconds >= SCALES["quick"].least_seconds
+    starting, building, first = MEASURED[framework]
+    assert case.parts.start_seconds == starting + building + DEVICE_SECONDS
+    assert case.parts.first_step_seconds > first
+    assert case.expected_seconds == case.parts.total > case.parts.timed_seconds + case.parts.start_seconds
+
+
+def test_no_more_steps_are_expected_than_twice_those_that_last_long_enough():
+    parts = parts_of(SETTINGS.outline(PYTORCH, LENET, ANY_SHAPE, DEVICES["gpu"]), CARDS["H100"])
+    assert parts.timed_seconds < 2 * SCALES["quick"].least_seconds
+
+
+def test_what_compiles_takes_longer_for_a_network_of_more_layers():
+    jax = FRAMEWORKS["jax"]
+    small, large = (
+        parts_of(SETTINGS.outline(jax, model, ANY_SHAPE, DEVICES["gpu"]), CARDS["H100"]) for model in (LENET, LARGE)
+    )
+    assert small.first_step_seconds == MEASURED["jax"][2]
+    assert large.first_step_seconds > 5 * small.first_step_seconds
 
 
 def test_the_end_of_a_short_recipe_ends_a_run_before():
     outline = SETTINGS.outline(PYTORCH, LENET, ANY_SHAPE, DEVICES["gpu"])
     short = replace(outline, case=replace(outline.case, dataset="digits28"), recipe_steps=outline.steps + 1)
-    assert trained_seconds(short, CARDS["H100"]) < 1
+    parts = parts_of(short, CARDS["H100"])
+    assert (parts.steps, parts.timed_seconds < 1) == (outline.steps + 1, True)
+
+
+SECONDS = {"s": 1.0, "ms": 1e-3}
+
+
+def test_what_was_measured_is_the_table_of_the_documentation():
+    page = Path(__file__).parents[2] / "docs" / "reference" / "framework-comparison.md"
+    table = page.read_text("utf-8").partition("## On digits")[2].partition("## ")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("|")]
+    found = {}
+    for name, _, _, *times, _, _, _ in rows[2:]:
+        first, building, starting = (float(time.split()[0]) * SECONDS[time.split()[1]] for time in times)
+        found[name] = pytest.approx((starting, building, first))
+    assert {name: found[name] for name in MEASURED} == MEASURED
+    assert len(infer(MODELS["tartu-mnist-cnn"]).layers) == MEASURED_LAYERS
+
+
+def test_every_framework_with_code_for_gpus_was_measured():
+    assert {name for name, framework in FRAMEWORKS.items() if framework.gpu_needs or framework.gpu_environments} == {
+        *MEASURED
+    }

@@ -47,6 +47,10 @@ TIGHT = of.TightTolerance(metric="step_time", asked=0.001, smallest=0.0165)
             "changed, in all runs: 2 graph breaks, before 0; 1 own, before 1,200; this fails no test",
         ),
         (
+            of.KernelsChanged(baseline={"BlockLSTM": "fused"}, candidate={"While": "scan"}),
+            "layers are computed by other kernels: While (scan), before BlockLSTM (fused); this fails no test",
+        ),
+        (
             of.Undivided(cause="one_program", what="theano.function"),
             "no phases of a step: the framework compiles the whole step into one program (theano.function)",
         ),

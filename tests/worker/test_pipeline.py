@@ -1,6 +1,8 @@
 """Batches that a thread prepares while a trainer trains."""
 
 import threading
+import weakref
+from functools import partial
 from time import monotonic
 
 import numpy as np
@@ -191,3 +193,17 @@ def test_a_trainer_s_batches_are_staged_by_the_thread_and_fed_as_they_were_stage
     assert trainer.threads == {"dlworker input"}
     # The first one is that of ``load``.
     assert trainer.fed == [np.ndarray] + [list] * len(ORDER)
+
+
+def test_staged_arrays_are_kept_until_their_copies_are_done(pipeline):
+    from dlworker.staging import InFlight  # noqa: PLC0415 - it is on the worker's path
+
+    done, kept = {"first": False, "second": False}, InFlight()
+    arrays = {name: np.zeros(2) for name in done}
+    held = {name: weakref.ref(array) for name, array in arrays.items()}
+    for name in done:
+        kept.keep((arrays.pop(name),), partial(done.get, name))
+    assert all(reference() is not None for reference in held.values())
+    done["first"] = True
+    kept.keep((), lambda: True)
+    assert [reference() is None for reference in held.values()] == [True, False]

@@ -51,5 +51,8 @@ CUDA_13 = Cuda(version="13", driver="580.65.06", least=(7, 5))
 CUDA_12 = Cuda(version="12", driver="525.60.13", least=(6, 0))
 # cuDNN 8.9.7 has code for Maxwell to Hopper.
 CUDA_12_CUDNN_8 = Cuda(version="12", driver="525.60.13", least=(5, 0), most=(9, 0))
+# The wheel mxnet-cu112 1.9.1 was built for 5.0, 6.0, 7.0, 8.0 and 8.6, without code that drivers compile for later ones
+# (config/distribution/linux_cu112.cmake of MXNet 1.x); GPUs of 8.9 run that for 8.6. Any driver of CUDA 11 runs 11.8.
+CUDA_11 = Cuda(version="11", driver="450.80.02", least=(5, 0), most=(8, 9))
 # The wheel of PyTorch 1.0.1 has code for Kepler to Volta, which Turing runs, too, and nothing for later GPUs.
 CUDA_9 = Cuda(version="9.0", driver="384.81", least=(3, 5), most=(7, 5))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pytest_dlbench import judging
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.records import MetricFacts, Record, Run
+from pytest_dlbench.reporting import figures
 from pytest_dlbench.reporting.cautions import trouble
 from pytest_dlbench.storing.history import History
 from pytest_dlbench.storing.recorded import Recorded
@@ -18,6 +19,7 @@ COMMON = (
     *("began", "machine", "case", "framework", "model", "dataset", "device", "scale", "threads", "workers", "settings"),
     *("steps", "batch_size", "precision", "network_digest", "dataset_digest"),
     *("run", "seed", "run_outcome", "invalid", "case_outcome", "wall_seconds", "versions"),
+    "recurrent_kernels",
 )
 INTEGERS = frozenset({"threads", "workers", "steps", "batch_size", "run", "seed"})
 
@@ -82,6 +84,7 @@ def _of_run(run: Run) -> Row:
         "invalid": "; ".join(map(trouble, run.invalid)),
         "wall_seconds": run.wall_seconds,
         "versions": json.dumps(dict(run.versions), sort_keys=True),
+        "recurrent_kernels": figures.kernels(run.recurrent_kernels or {}) or None,
         **judging.summarise([run]),
     }
 

@@ -12,7 +12,7 @@ import sys
 # Each after those that it needs.
 _NAMES = (
     *("libnvJitLink", "libcublasLt", "libcublas", "libcurand", "libcusparse", "libcusolver", "libcufft"),
-    *("libnvrtc", "libnccl", "libcudnn"),
+    *("libcudart", "libnvToolsExt", "libnvrtc", "libnccl", "libcudnn"),
 )
 
 

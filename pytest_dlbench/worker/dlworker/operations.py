@@ -8,7 +8,7 @@ from time import monotonic
 
 import numpy as np
 
-from dlworker import checkpoints, counting, cuda_versions, distributions, libraries, library_calls
+from dlworker import checkpoints, counting, cuda_versions, distributions, libraries, library_calls, recurrent_kernels
 from dlworker.alternating import Turns
 from dlworker.augmenting import augmented
 from dlworker.breakdown import UndividedError, breakdown_of, measured
@@ -465,6 +465,25 @@ def calls_of_libraries(session, request):
     return {"calls": library_calls.counted(session.requests)}
 
 
+def find_kernels(session, request):
+    """{kernel: kind} of the recurrent layers, in one more step, or a batch of inference; or why they are unknown.
+
+    None of it is measured.
+    """
+    is_training = "train" in session.requests
+    run = (lambda: timed_steps(session.stepper, 1)) if is_training else _batch_again(session)
+    found = recurrent_kernels.found(session.builder, session.trainer, session.device, run, is_training)
+    return dict(zip(("kernels", "absent"), found))
+
+
+def _batch_again(session):
+    """A function that applies the network to the first batch of the last request for inference again."""
+    request = session.requests["infer"]
+    order = np.load(request["order"], mmap_mode="r", allow_pickle=False)
+    inputs = np.load(request["inputs"], mmap_mode="r", allow_pickle=False)[order[0]]
+    return lambda: list(session.trainer.outputs(inputs, len(inputs)))
+
+
 def close(session, request):
     """End the session: no request follows."""
     if isinstance(session.stepper, Pipeline):
@@ -492,6 +511,7 @@ OPERATIONS = {
     "break_down": break_down,
     "count": count,
     "library_calls": calls_of_libraries,
+    "recurrent_kernels": find_kernels,
     "prepare": prepare,
     "operate": operate,
     "check_calls": check_calls,
@@ -506,6 +526,7 @@ NEEDS = {
     "break_down": "train",
     "count": "train",
     "library_calls": "build",
+    "recurrent_kernels": "build",
     "evaluate": "build",
     "infer": "build",
     "check_steps": "build",

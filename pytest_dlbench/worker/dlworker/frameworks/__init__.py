@@ -109,6 +109,11 @@ A builder is a module with
     {name: number} of what ``run()`` does, which is one step: "operations", "allocated_bytes". In place of a number, the
     reason why it is unknown. It may cost time and memory, because nothing is measured any more. In a folder it is in
     the module ``count``.
+``recurrent_kernels(run, trainer, device, is_training)``, optional
+    {kernel, by the framework's name: kind} of the recurrent layers in what ``run()`` does: a step, or a batch of
+    inference. The kinds are in ``dlworker.recurrent_kernels``. In place of all, the reason why they are unknown. They
+    come from what ran or was compiled, not from what was asked for; that may cost time, because nothing is measured
+    any more. In a folder it is in the module ``kernels``.
 ``breakdown(trainer)``, optional
     The phases of a step as an object of a class that derives from ``breakdown.Phases``: it takes steps that train as
     ``step`` does, and stops between their phases. These are "input" (selecting the batch), "forward", "backward" and

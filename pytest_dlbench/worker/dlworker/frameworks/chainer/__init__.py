@@ -9,13 +9,23 @@ import chainer
 import chainer.functions as F  # noqa: N812 - the names they have in Chainer's own documentation
 import numpy as np
 
-from dlworker.frameworks.chainer.device import device_of, libraries, name_of, seed_generators, used_bytes
+from dlworker.frameworks.chainer.device import (
+    Pinned,
+    device_of,
+    libraries,
+    name_of,
+    pinned,
+    seed_generators,
+    sent,
+    used_bytes,
+)
 from dlworker.frameworks.chainer.layers import LAYERS, Network, SequenceGRU, interleaved
 from dlworker.frameworks.chainer.losses import LOSSES
 from dlworker.frameworks.chainer.optimizers import OPTIMIZERS, optimizer_of, set_rate
 from dlworker.frameworks.chainer.precision import MIXED
 from dlworker.graph import lengths
 from dlworker.protocol import RequestError
+from dlworker.staging import InFlight
 
 EXECUTION = ("library=openblas",)
 SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, *MIXED, *EXECUTION, "schedule", "clip_norm", "lengths", "start", "pipeline"}
@@ -94,6 +104,7 @@ class Trainer:
         self.model.to_device(self.device)
         self.loss = LOSSES[network["loss"]](network)
         self.optimizer = optimizer_of(self.model, recipe)
+        self.in_flight = InFlight()
 
     def _natives(self):
         """Canonical name, the native parameters that it concatenates, and whether each is transposed."""
@@ -143,12 +154,25 @@ class Trainer:
         self.feed(inputs, labels)
         self.order, self.rates = np.array(order), rates
 
+    def stage(self, inputs, labels):
+        """A batch in NumPy, in memory from which a GPU copies without the processor."""
+        return pinned(self.device, (inputs, labels), (self._input_type(), np.int32))
+
     def feed(self, inputs, labels):
-        self.inputs, self.labels = self._inputs(inputs), self.device.send(np.array(labels, dtype=np.int32))
         self.lengths = lengths(self.layers, np.asarray(inputs))
+        is_staged = isinstance(inputs, Pinned)
+        batch = (inputs, labels) if is_staged else self._typed(inputs, labels)
+        self.inputs, self.labels = sent(self.device, batch, self.in_flight)
+
+    def _input_type(self):
+        return np.int32 if "vocabulary" in self.network else self.dtype
+
+    def _typed(self, inputs, labels):
+        """Copies of the types that steps take."""
+        return np.array(inputs, dtype=self._input_type()), np.array(labels, dtype=np.int32)
 
     def _inputs(self, inputs):
-        return self.device.send(np.array(inputs, dtype=np.int32 if "vocabulary" in self.network else self.dtype))
+        return self.device.send(np.array(inputs, dtype=self._input_type()))
 
     def step(self, number):
         loss = self.loss_of(*self.batch(number))

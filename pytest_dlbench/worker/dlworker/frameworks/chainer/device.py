@@ -42,6 +42,38 @@ def used_bytes(device):
     return cuda.memory_pool.total_bytes() if isinstance(device, cuda.GpuDevice) else None
 
 
+class Pinned(np.ndarray):
+    """An array in memory of the host from which a GPU copies without the processor."""
+
+
+def pinned(device, arrays, types):
+    """Copies of arrays in such memory, of these types, for a GPU; the arrays themselves for another device."""
+    if not isinstance(device, cuda.GpuDevice):
+        return arrays
+    found = []
+    # Each thread has its own device in use.
+    with device.device:
+        for array, dtype in zip(arrays, map(np.dtype, types)):
+            memory = cuda.cupy.cuda.alloc_pinned_memory(max(1, array.size * dtype.itemsize))
+            found.append(np.frombuffer(memory, dtype, array.size).reshape(array.shape).view(Pinned))
+            found[-1][...] = array
+    return found
+
+
+def sent(device, arrays, in_flight):
+    """Arrays on the device. Copies of pinned ones are queued with its steps, and keep them until they are done."""
+    if not isinstance(arrays[0], Pinned):
+        return [device.send(array) for array in arrays]
+    cupy, made = cuda.cupy, []
+    for array in arrays:
+        made.append(cupy.empty(array.shape, array.dtype))
+        made[-1].set(array, stream=cupy.cuda.get_current_stream())
+    event = cupy.cuda.Event(disable_timing=True)
+    event.record()
+    in_flight.keep(arrays, lambda: event.done)
+    return made
+
+
 def seed_generators(device, seed):
     """Seed what initialisers and dropout draw from: NumPy's own generator, and CuPy's on a GPU."""
     np.random.seed(seed)

@@ -118,10 +118,14 @@ class Trainer:
         places = np.array(order, dtype=np.int32), np.array(rates, dtype=self.dtype)
         self.order, self.rates = jax.device_put(places, self.device)
 
-    def feed(self, inputs, labels):
-        self.inputs = self._inputs(inputs)
+    def stage(self, inputs, labels):
+        """A batch on the device: it arrives there while the steps before it run."""
         dtype = self.dtype if self.network["loss"] == "detection" else np.int32
-        self.labels = jax.device_put(np.array(labels, dtype=dtype), self.device)
+        return self._inputs(inputs), jax.device_put(np.array(labels, dtype=dtype), self.device)
+
+    def feed(self, inputs, labels):
+        is_staged = isinstance(inputs, jax.Array)
+        self.inputs, self.labels = (inputs, labels) if is_staged else self.stage(inputs, labels)
 
     def _inputs(self, inputs):
         inputs = np.moveaxis(inputs, 1, -1) if inputs.ndim == 4 else inputs

@@ -9,7 +9,18 @@ import numpy as np
 from keras import ops
 
 from dlworker.detection import width_of
-from dlworker.frameworks.keras.backend import configure, kind_of, own, peak_bytes, rows, threads, use, versions
+from dlworker.frameworks.keras.backend import (
+    configure,
+    fed,
+    kind_of,
+    own,
+    peak_bytes,
+    rows,
+    staged,
+    threads,
+    use,
+    versions,
+)
 from dlworker.frameworks.keras.execution import EXECUTION, round_products, set_execution
 from dlworker.frameworks.keras.layers import LAYERS, LAYOUT, canonical_flatten
 from dlworker.frameworks.keras.losses import LOSSES
@@ -207,10 +218,13 @@ class Trainer:
         self.feed(inputs, labels)
         self.order, self.rates = np.array(order, dtype=np.int32), rates
 
+    def stage(self, inputs, labels):
+        """A batch in memory from which a GPU copies without the processor, or as tensors that are on the device."""
+        return staged((self._native_inputs(inputs), self._native_labels(labels)), self.device)
+
     def feed(self, inputs, labels):
-        with keras.device(self.device):
-            self.inputs = ops.convert_to_tensor(self._native_inputs(inputs))
-            self.labels = ops.convert_to_tensor(self._native_labels(labels))
+        batch = self.stage(inputs, labels) if isinstance(inputs, np.ndarray) else (inputs, labels)
+        self.inputs, self.labels = fed(batch, self.device)
 
     def _native_inputs(self, inputs):
         if "vocabulary" in self.network:

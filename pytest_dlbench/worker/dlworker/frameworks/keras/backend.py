@@ -43,6 +43,25 @@ def versions():
     return {name: str(version) for name, version in found.items() if version is not None}
 
 
+def staged(arrays, device):
+    """A batch as tensors: of PyTorch on the host, pinned for a GPU, of the other backends on the device.
+
+    The devices of these copy by themselves what another thread converts.
+    """
+    if BACKEND == "torch":
+        tensors = [torch.from_numpy(array) for array in arrays]
+        return tensors if device == "cpu" else [tensor.pin_memory() for tensor in tensors]
+    with keras.device(device):
+        return [keras.ops.convert_to_tensor(array) for array in arrays]
+
+
+def fed(batch, device):
+    """The tensors of a staged batch on the device; copies from pinned memory are queued with its work."""
+    if BACKEND == "torch" and device != "cpu":
+        return [tensor.to(torch.device(device.replace("gpu", "cuda")), non_blocking=True) for tensor in batch]
+    return batch
+
+
 def rows(inputs, labels, index):
     """The examples of one batch, selected on the device: a NumPy batch would be copied to it at every step."""
     if BACKEND == "tensorflow":

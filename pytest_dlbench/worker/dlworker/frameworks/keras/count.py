@@ -17,18 +17,20 @@ else:
 
     def compiled(trainer):
         """{name: number} of the traces of the step, which Keras makes in the first one."""
-        return {"compilations": sum(of_tensorflow.traces(one)["compilations"] for one in _functions(trainer))}
+        found = traced_functions(trainer.model.train_function)
+        return {"compilations": sum(of_tensorflow.traces(one)["compilations"] for one in found)}
 
     def count(run, trainer, device):
         """{name: number} of the step's graphs."""
-        traced = [one for one in _functions(trainer) if of_tensorflow.traces(one)["compilations"]]
+        found = traced_functions(trainer.model.train_function)
+        traced = [one for one in found if of_tensorflow.traces(one)["compilations"]]
         if len(traced) != 1:
             return {"operations": "Keras has %d traced functions for a step" % len(traced)}
         return of_tensorflow.nodes(traced[0])
 
-    def _functions(trainer):
-        """The tf.functions within the function that trains on a batch, which Keras wraps in others."""
-        found, waiting = [], [trainer.model.train_function]
+    def traced_functions(function):
+        """The tf.functions within the function that trains on a batch, or predicts, which Keras wraps in others."""
+        found, waiting = [], [function]
         while waiting:
             made = waiting.pop()
             if hasattr(made, "experimental_get_tracing_count"):

@@ -1,5 +1,7 @@
 """MXNet: a Gluon HybridSequential or a custom block, hybridized into one static graph, and gluon.Trainer."""
 
+import dlworker.nvidia_libraries  # noqa: F401  # isort: skip - MXNet needs them when it is imported
+
 import mxnet as mx
 from mxnet import autograd, gluon, nd
 from mxnet.gluon import rnn
@@ -128,12 +130,28 @@ class Trainer:
         self.order, self.rates = self._array(order, "int32"), rates
         self.statistics.expect(self.order.shape[1])
 
+    def stage(self, inputs, labels):
+        """A batch in memory from which a GPU copies without the processor."""
+        if self.context.device_type == "cpu":
+            return inputs, labels
+        arrays = zip((inputs, labels), self._types())
+        return [nd.array(values, ctx=mx.cpu_pinned(self.context.device_id), dtype=dtype) for values, dtype in arrays]
+
     def feed(self, inputs, labels):
-        classes_or_not = self.dtype if self.network["loss"] == "sigmoid_cross_entropy" else "int32"
-        self.inputs, self.labels = self._inputs(inputs), self._array(labels, classes_or_not)
+        if isinstance(inputs, nd.NDArray):
+            # MXNet's engine queues the copy, and keeps its source until it is done.
+            self.inputs, self.labels = (array.as_in_context(self.context) for array in (inputs, labels))
+        else:
+            arrays = zip((inputs, labels), self._types())
+            self.inputs, self.labels = (self._array(values, dtype) for values, dtype in arrays)
+
+    def _types(self):
+        """The types of inputs and labels."""
+        has_flags = self.network["loss"] == "sigmoid_cross_entropy"
+        return "int32" if "vocabulary" in self.network else self.dtype, self.dtype if has_flags else "int32"
 
     def _inputs(self, inputs):
-        return self._array(inputs, "int32" if "vocabulary" in self.network else self.dtype)
+        return self._array(inputs, self._types()[0])
 
     def step(self, number):
         loss = self.loss_of(*self.batch(number))

@@ -15,6 +15,16 @@ def profile(run, trainer, device):
     processor_only("MXNet", device)
     if trainer.hybrid:
         _divide(trainer)
+    milliseconds = {name: of["Total"] for name, of in _statistics(run).items()}
+    return {name: taken / 1e3 for name, taken in milliseconds.items() if taken > 0}
+
+
+def calls(run):
+    """{operator: number of calls} of what ``run`` does; a compiled graph is a single operator."""
+    return {name: of["Count"] for name, of in _statistics(run).items()}
+
+
+def _statistics(run):
     folder = tempfile.mkdtemp()
     try:
         # By default the profile is written when the process ends.
@@ -25,8 +35,7 @@ def profile(run, trainer, device):
         found = json.loads(mx.profiler.dumps(reset=True, format="json"))
     finally:
         shutil.rmtree(folder)
-    milliseconds = {name: of["Total"] for name, of in found["Time"].get("operator", {}).items()}
-    return {name: taken / 1e3 for name, taken in milliseconds.items() if taken > 0}
+    return found["Time"].get("operator", {})
 
 
 def _divide(trainer):

@@ -16,6 +16,7 @@ from dlworker.frameworks.paddle.losses import LOSSES
 from dlworker.frameworks.paddle.optimizers import OPTIMIZERS, optimizer
 from dlworker.frameworks.paddle.precision import MIXED, is_compiled, mixed_precision
 from dlworker.protocol import RequestError
+from dlworker.staging import InFlight
 
 __all__ = ["SUPPORTS", "Trainer", "configure", "set_execution", "threads", "versions"]
 
@@ -76,6 +77,7 @@ class Trainer:
         if network["loss"] == "detection" and recipe["precision"] in MIXED:
             raise RequestError("unsupported", "the Paddle builder has no detectors in %s" % recipe["precision"])
         paddle.set_device(device)
+        self.is_on_gpu = device != "cpu"
         # In mixed precisions auto_cast handles the 16 bits.
         self.precision = "float64" if recipe["precision"] == "float64" else "float32"
         paddle.set_default_dtype(self.precision)
@@ -89,6 +91,7 @@ class Trainer:
         self.loss, self.accumulation = LOSSES[network["loss"]](network), recipe.get("accumulation", 1)
         self.trained = [parameter for _, parameter, _ in self._natives()]
         self.optimizer = optimizer(self.trained, recipe)
+        self.in_flight = InFlight()
 
     def computes_on(self):
         _, parameter, _ = next(self._natives())
@@ -132,13 +135,29 @@ class Trainer:
         self.rates = rates
         self.forward.train()
 
-    def feed(self, inputs, labels):
-        is_real = self.network["loss"] in ("detection", "sigmoid_cross_entropy")
-        self.inputs = self._inputs(inputs)
-        self.labels = paddle.to_tensor(np.array(labels, dtype=self.precision if is_real else np.int64))
+    def stage(self, inputs, labels):
+        """A batch in memory from which a GPU copies without the processor."""
+        if not self.is_on_gpu:
+            return inputs, labels
+        place = paddle.CUDAPinnedPlace()
+        return self._inputs(inputs, place), self._labels(labels, place)
 
-    def _inputs(self, inputs):
-        return paddle.to_tensor(np.array(inputs, dtype=np.int64 if "vocabulary" in self.network else self.precision))
+    def feed(self, inputs, labels):
+        if not paddle.is_tensor(inputs):
+            self.inputs, self.labels = self._inputs(inputs), self._labels(labels)
+            return
+        self.inputs, self.labels = (array.cuda(blocking=False) for array in (inputs, labels))
+        event = paddle.device.cuda.Event()
+        event.record()
+        self.in_flight.keep((inputs, labels), event.query)
+
+    def _inputs(self, inputs, place=None):
+        dtype = np.int64 if "vocabulary" in self.network else self.precision
+        return paddle.to_tensor(np.array(inputs, dtype=dtype), place=place)
+
+    def _labels(self, labels, place=None):
+        is_real = self.network["loss"] in ("detection", "sigmoid_cross_entropy")
+        return paddle.to_tensor(np.array(labels, dtype=self.precision if is_real else np.int64), place=place)
 
     def step(self, number):
         losses = [self.backward(self.loss_of(*self.batch(index))) for index in self.parts(number)]

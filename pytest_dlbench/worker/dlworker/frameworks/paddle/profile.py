@@ -9,13 +9,16 @@ LAUNCH = " kernel launch"
 
 def profile(run, trainer, device):
     """{kernel: seconds} of what ``run`` does."""
-    nanoseconds = summed(own_times(thread) for thread in launches(run, device))
+    processor_only("Paddle", device)
+    nanoseconds = summed(own_times(thread) for thread in launches(run))
     return {name: taken / 1e9 for name, taken in nanoseconds.items() if taken > 0}
 
 
-def launches(run, device):
-    """The kernels that ``run`` launches, as (kernel, begin, end) in nanoseconds, thread by thread."""
-    processor_only("Paddle", device)
+def launches(run):
+    """The kernels that ``run`` launches, as (kernel, begin, end) in nanoseconds, thread by thread.
+
+    On a GPU a launch ends before its kernel.
+    """
     # Without a handler the profiler writes a folder of files into the working directory.
     with Profiler(targets=[ProfilerTarget.CPU], on_trace_ready=lambda found: None) as found:
         run()

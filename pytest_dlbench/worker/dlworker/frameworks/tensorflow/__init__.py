@@ -189,9 +189,13 @@ class Trainer:
         rates = np.full(len(order), self.rate) if rates is None else rates
         self.course = tf.constant(np.array(order, dtype=np.int64)), tf.constant(np.array(rates, dtype=self.dtype))
 
-    def feed(self, inputs, labels):
+    def stage(self, inputs, labels):
+        """A batch on the device: it arrives there while the steps before it run."""
         dtype = self.dtype if self.network["loss"] == "detection" else np.int64
-        self.inputs, self.labels = self._inputs(inputs), tf.constant(np.array(labels, dtype=dtype))
+        return self._inputs(inputs), tf.constant(np.array(labels, dtype=dtype))
+
+    def feed(self, inputs, labels):
+        self.inputs, self.labels = (inputs, labels) if tf.is_tensor(inputs) else self.stage(inputs, labels)
 
     def _inputs(self, inputs):
         # TensorFlow would keep int32 in CPU memory.
