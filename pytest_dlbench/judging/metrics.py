@@ -33,6 +33,21 @@ def _counted(name: str, *, label: str, unit: str, is_exact: bool = True) -> Metr
     )
 
 
+def _of_loaders() -> tuple[Metric, ...]:
+    """The parts of what loaders of JPEG files do: the seconds of all their processes and threads together."""
+    of_training = partial(Metric, unit="s", better="lower", kind="ratio", purpose="training", is_optional=True)
+    return (
+        of_training(name="read_time", label="reading", value=readings.loading("read_seconds")),
+        of_training(
+            name="decode_time",
+            label="decoding",
+            value=readings.loading("decode_seconds"),
+            default_views=("page",),
+        ),
+        of_training(name="collate_time", label="collating", value=readings.loading("collate_seconds")),
+    )
+
+
 def _of_pass(name: Pass, label: str) -> tuple[Metric, ...]:
     """The figures of one pass of an operator."""
     # As many frameworks compute both gradients at once as compute them apart.
@@ -624,6 +639,7 @@ BUILT_IN = (
         purpose="training",
         is_optional=True,
     ),
+    *_of_loaders(),
     Metric(
         name="page_faults",
         label="page faults/step",

@@ -323,6 +323,17 @@ def input_wait(run: Run) -> float | None:
     return median(training.input_seconds[warm_up(training.step_seconds).steps :]) if training.input_seconds else None
 
 
+def loading(part: Literal["read_seconds", "decode_seconds", "collate_seconds"]) -> Callable[[Run], float | None]:
+    """The median seconds, after the warm-up, that a loader needed for one part of its work on a step's batch."""
+
+    def value(run: Run) -> float | None:
+        training = trained(run)
+        seconds: tuple[float, ...] = getattr(training.loading, part) if training.loading else ()
+        return median(seconds[warm_up(training.step_seconds).steps :]) if seconds else None
+
+    return value
+
+
 def page_faults(run: Run) -> float | None:
     """Minor page faults per step."""
     faults = run.usage["train"].minor_faults

@@ -7,6 +7,7 @@ from math import inf
 from pytest_dlbench.data import ANY_SHAPE, Dataset, Prepared, SyntheticData, synthetic
 from pytest_dlbench.data.cache import prepared_root
 from pytest_dlbench.data.held_out import validated
+from pytest_dlbench.data.jpeg import as_jpeg, not_jpeg
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import Device, Framework, execution
 from pytest_dlbench.environments.placing import Absent, Elsewhere, Lack, Place, Places, PlacesElsewhere
@@ -177,7 +178,8 @@ class RunSettings:
         asked, refusal = self._changed(recipe or model.recipe, dataset, framework, changes)
         case = self._case(label, framework, (model.name, data.name), device, changes)
         refusal = refusal or self._refusal(case, framework, network, asked, purpose=purpose, hosts=self._hosts(changes))
-        part = trained_on(asked, dataset) if purpose == "training" and not refusal else dataset
+        is_trained = purpose == "training" and not refusal
+        part = from_files(asked, trained_on(asked, dataset)) if is_trained else dataset
         steps = 0 if refusal else steps_of(asked, part, self.scale, network, purpose)
         recipe_steps = 0 if refusal else _steps_of_all(asked, part, purpose)
         may_be_longer = device.name != "cpu" and purpose == "training" and steps < most_steps(data.name, recipe_steps)
@@ -192,7 +194,7 @@ class RunSettings:
             refusal=refusal,
             purpose=purpose,
             least_seconds=SCALES[self.scale].least_seconds if may_be_longer and not refusal else 0.0,
-            whole=None if part is dataset else dataset,
+            whole=from_files(asked, dataset) if is_trained and asked.validation else None,
         )
 
     def _hosts(self, of_side: tuple[Change, ...]) -> int:
@@ -214,6 +216,7 @@ class RunSettings:
             or workers.refusal(case, self.machine.cores * hosts, framework, recipe, purpose)
             or workers.unequal(case, network, framework)
             or self._unsaved(purpose)
+            or _unread(recipe, purpose)
             or workers.undecided(recipe, hosts)
             or self._cannot_meet(case, framework, hosts)
         )
@@ -329,7 +332,7 @@ def _of_network(machine: Machine, spec: NetworkSpec) -> Context:
         steps=spec.steps,
         precision=spec.recipe.precision,
         init=spec.recipe.init,
-        input=spec.recipe.input,
+        input=spec.recipe.input_in_full,
         recipe_steps=spec.recipe_steps,
         allocator=spec.allocator,
         execution=spec.recipe.execution,
@@ -399,6 +402,17 @@ def trained_on(recipe: Recipe, dataset: Dataset) -> Dataset:
     return validated(dataset) if recipe.validation else dataset
 
 
+def from_files(recipe: Recipe, dataset: Dataset) -> Dataset:
+    """The data set, or with ``input="jpeg"`` its images as JPEG files, and the pixels that these decode to."""
+    return as_jpeg(dataset) if recipe.input == "jpeg" else dataset
+
+
+def _unread(recipe: Recipe, purpose: Purpose) -> str:
+    """Why a case cannot read its examples as its recipe says; empty if it can."""
+    is_read = recipe.input != "jpeg" or purpose == "training"
+    return "" if is_read else f"input=jpeg is how a training gets its batches, not {purpose}"
+
+
 def require_fit(recipe: Recipe, dataset: Dataset) -> None:
     """Raise ModelError for settings of a recipe that do not fit each other, or the data."""
     _require_validation(recipe)
@@ -407,6 +421,7 @@ def require_fit(recipe: Recipe, dataset: Dataset) -> None:
             f"a batch of {recipe.batch_size} cannot be cut into {recipe.accumulation} parts of one size; choose an"
             " accumulation that divides it"
         )
+    _require_loader(recipe, dataset)
     if not recipe.is_augmented:
         return
     if dataset.vocabulary is not None or len(dataset.shape) != 3 or dataset.task == "boxes":
@@ -415,6 +430,16 @@ def require_fit(recipe: Recipe, dataset: Dataset) -> None:
         )
     if recipe.input != "pipeline":
         raise ModelError("crop_padding and flips need input=pipeline, whose thread crops and flips each batch")
+
+
+def _require_loader(recipe: Recipe, dataset: Dataset) -> None:
+    """Raise ModelError for settings of a loader without one, or for examples that are no images of one class."""
+    if recipe.input == "jpeg":
+        if reason := not_jpeg(dataset):
+            raise ModelError(f"input=jpeg: {reason}")
+    elif recipe.loader_workers or recipe.loader != "native":
+        setting = f"loader_workers={recipe.loader_workers}" if recipe.loader_workers else f"loader={recipe.loader}"
+        raise ModelError(f"{setting} needs input=jpeg, whose batches a loader decodes")
 
 
 def _require_validation(recipe: Recipe) -> None:

@@ -186,11 +186,10 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
         if first:
             trained: messages.TrainedOn = self._ask("train_on", first=first, steps=last - first)
         else:
-            inputs, labels = str(spec.data.part("train_inputs")), str(spec.data.part("train_labels"))
             # Sent only where a slowdown is planted.
             planted = {"slowdown": spec.slowdown} if spec.slowdown else {}
             chunked = {} if spec.case.device == "cpu" else {"chunk_seconds": CHUNK_SECONDS}
-            trained = self._ask("train", inputs=inputs, labels=labels, steps=last, **course, **planted, **chunked)
+            trained = self._ask("train", **_training_split(spec), steps=last, **course, **planted, **chunked)
         if spec.case.workers > 1:
             self._add_shares()
         self._add(trained, spec)
@@ -273,14 +272,12 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
 
     def _resume(self, spec: NetworkSpec, known: Checkpoint, course: dict[str, Any]) -> None:
         """Go on from a checkpoint with the steps that followed it in the process that wrote it."""
-        inputs, labels = str(spec.data.part("train_inputs")), str(spec.data.part("train_labels"))
         self._hooks.phase_began(progress.phase("resume", {}, self._steps))
         resumed: messages.Resumed = self._answered(
             "resume",
             folder=str(spec.checkpoint),
             numbers=known.numbers,
-            inputs=inputs,
-            labels=labels,
+            **_training_split(spec),
             **course,
             **_test_batch(spec),
         )
@@ -453,6 +450,12 @@ def updating_steps(rates: Sequence[float], count: int) -> list[int]:
     first = max(firsts, key=lambda first: min(rates[first : first + count]))
     numbers = [number for number in range(first, min(first + count, len(rates))) if rates[number] > 0]
     return list(islice(cycle(numbers), count))
+
+
+def _training_split(spec: NetworkSpec) -> dict[str, str]:
+    """The fields of a request to train that name the examples, with the folder of their files if they have some."""
+    parts = {name: str(spec.data.part(f"train_{name}")) for name in ("inputs", "labels")}
+    return {**parts, "images": str(spec.data.folder)} if spec.recipe.input == "jpeg" else parts
 
 
 def _split(spec: NetworkSpec, data: Prepared) -> dict[str, Any]:
