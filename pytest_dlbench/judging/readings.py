@@ -163,6 +163,22 @@ def accuracy(run: Run) -> float | None:
     return evaluation.correct / evaluation.examples
 
 
+def applied_accuracy(run: Run) -> float | None:
+    """The share of correct answers of given weights; None if the data has no labels for them."""
+    return run.evaluation.correct / run.evaluation.examples if run.evaluation else None
+
+
+def applied_top5_accuracy(run: Run) -> float | None:
+    """The share of labels among the five most likely classes of given weights, for more than ten classes."""
+    found = run.evaluation
+    return None if found is None or found.top5_correct is None else found.top5_correct / found.examples
+
+
+def output_deviation(run: Run) -> float | None:
+    """How far the outputs of an inference are from those of the session's first framework."""
+    return run.inference.deviation if run.inference else None
+
+
 def best_accuracy(run: Run) -> float | None:
     """The highest of all evaluations."""
     return max((point.accuracy for point in run.curve), default=accuracy(run))

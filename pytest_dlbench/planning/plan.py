@@ -1,8 +1,9 @@
 """From the values of a cell to the spec of its runs."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
+from pathlib import Path
 
 from pytest_dlbench.data import ANY_SHAPE, Dataset, Prepared, SyntheticData, synthetic
 from pytest_dlbench.data.cache import prepared_root
@@ -23,6 +24,7 @@ from pytest_dlbench.records import Case, Context, Machine
 from pytest_dlbench.running.devices import lacking
 from pytest_dlbench.running.launch import TUNED
 from pytest_dlbench.running.run_spec import NetworkSpec, OperatorSpec, ProgramSpec, RunSpec
+from pytest_dlbench.running.weights import given_weights, read_weights
 
 # The number of images in the inference table of the Rosetta Stone.
 INFERENCE_EXAMPLES = 1000
@@ -99,15 +101,18 @@ class RunSettings:
         steps: int | None = None,
         purpose: Purpose = "training",
         changes: tuple[Change, ...] = (),
+        weights: Path | None = None,
     ) -> NetworkSpec:
         """How one cell is run, with its data prepared; if their files are missing, the spec has no place to run.
 
-        ``changes`` of the recipe are those of a side, whose framework's name has them. Raises ModelError.
+        ``changes`` of the recipe are those of a side, whose framework's name has them. ``weights`` is an .npz file that
+        an inference has in place of drawn ones. Raises ModelError, also if it does not fit the model.
         """
         outline = self.outline(
             framework.on(device.name), model, data, device, recipe=recipe, label=label, purpose=purpose, changes=changes
         )
-        return self._spec(outline, device, steps, self._hosts(changes))
+        spec = self._spec(outline, device, steps, self._hosts(changes))
+        return spec if weights is None else with_weights(spec, weights)
 
     def _spec(self, outline: Outline, device: Device, given: int | None, hosts: int) -> NetworkSpec:
         """An outlined cell with its data prepared, for ``given`` steps if the caller says how many."""
@@ -336,6 +341,7 @@ def _of_network(machine: Machine, spec: NetworkSpec) -> Context:
         recipe_steps=spec.recipe_steps,
         allocator=spec.allocator,
         execution=spec.recipe.execution,
+        weights=spec.weights.digest if spec.weights else "",
     )
 
 
@@ -405,6 +411,22 @@ def trained_on(recipe: Recipe, dataset: Dataset) -> Dataset:
 def from_files(recipe: Recipe, dataset: Dataset) -> Dataset:
     """The data set, or with ``input="jpeg"`` its images as JPEG files, and the pixels that these decode to."""
     return as_jpeg(dataset) if recipe.input == "jpeg" else dataset
+
+
+def with_weights(spec: NetworkSpec, path: Path) -> NetworkSpec:
+    """An inference with the weights of a file, whose hash is a part of its case; evaluated where the data has labels.
+
+    Raises ModelError if the file cannot be read, or does not fit the model.
+    """
+    given, model = given_weights(path), spec.network.model
+    read_weights(spec.network, given)
+    case = replace(
+        spec.case,
+        id=f"{spec.case.id}-weights_{given.digest[:8]}",
+        settings={**spec.case.settings, "weights": given.digest},
+    )
+    has_labels = model.head.is_trained and not misfit(model, spec.data.dataset)
+    return replace(spec, case=case, weights=given, has_labels=has_labels)
 
 
 def _unread(recipe: Recipe, purpose: Purpose) -> str:

@@ -250,9 +250,17 @@ class Inference:
     """Inference: each batch's seconds, and the shape of the output for one example.
 
     The first batch includes the time of moving the examples to the device, and of compiling.
+
+    ``sketch`` stands for the outputs of the first batch: sums of all of them with random signs; empty where frameworks
+    have weights of their own. ``deviation`` is the largest difference from the sketch of ``reference``, the first
+    framework of the session with the same weights and examples, relative to the root mean square of that sketch; None
+    if there was none.
     """
 
     batch_seconds: tuple[float, ...]
     examples: int
     batch_size: int
     output: tuple[int, ...]
+    sketch: tuple[float, ...] = ()
+    reference: str = ""
+    deviation: float | None = None

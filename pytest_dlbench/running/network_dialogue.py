@@ -8,6 +8,8 @@ from statistics import median
 from time import monotonic
 from typing import Any, Literal
 
+import numpy as np
+
 from pytest_dlbench.data import Prepared
 from pytest_dlbench.environments.devices import OPENCL
 from pytest_dlbench.errors import FileFormatError
@@ -49,6 +51,7 @@ from pytest_dlbench.running.group import Group
 from pytest_dlbench.running.libraries import other_library
 from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec, recipe_json
+from pytest_dlbench.running.sketches import sketch
 from pytest_dlbench.running.validating import Validating
 
 # Limits of an evaluation batch: examples, and numbers in the output of the largest layer (256 MiB in float32).
@@ -103,7 +106,9 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
         if spec.resumes:
             self._resume(spec, spec.resumes, inputs["course"])
         elif spec.purpose == "inference":
-            self._infer(spec, inputs["course"]["order"])
+            self._infer(spec, inputs["course"]["order"], inputs["outputs"])
+            if spec.has_labels:
+                self.measured["evaluation"] = self._of_test_split(spec, self._evaluated(spec, spec.test_data))
             self._require_library(spec, seed)
         else:
             yield from self._train(spec, inputs["course"])
@@ -199,20 +204,28 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
         """Add a point to the curve, after the steps taken so far; returns the evaluation."""
         point = self._point(spec, evaluated, "test_loss")
         self.measured["curve"] = (*self.measured.get("curve", ()), point)
-        found = Evaluation(
+        found = self._of_test_split(spec, evaluated)
+        if spec.recipe.tested_epoch == "last" or not self._validating.points or self._validating.is_best:
+            self._best = found
+        return self._best or found
+
+    @staticmethod
+    def _of_test_split(spec: NetworkSpec, evaluated: messages.Evaluated) -> Evaluation:
+        """What the record keeps of an evaluation; raises NotDoneError if its loss is not finite."""
+        loss = _number(evaluated.loss)
+        if not isfinite(loss):
+            raise NotDoneError(RunOutcome.DIVERGED, NotFinite(figure="test_loss", value=str(loss)))
+        return Evaluation(
             seconds=evaluated.seconds,
             examples=evaluated.examples,
             correct=evaluated.correct,
-            loss=point.loss,
+            loss=loss,
             top5_correct=evaluated.top5_correct,
             map50=evaluated.map50,
             auroc=evaluated.auroc,
             class_accuracies=evaluated.class_accuracies,
             answers=spec.network.model.head.task,
         )
-        if spec.recipe.tested_epoch == "last" or not self._validating.points or self._validating.is_best:
-            self._best = found
-        return self._best or found
 
     def _point(
         self, spec: NetworkSpec, evaluated: messages.Evaluated, figure: Literal["test_loss", "validation_loss"]
@@ -231,14 +244,18 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
             loss=loss,
         )
 
-    def _infer(self, spec: NetworkSpec, order: str) -> None:
-        inferred: messages.Inferred = self._ask("infer", inputs=str(spec.data.part("train_inputs")), order=order)
+    def _infer(self, spec: NetworkSpec, order: str, outputs: str | None) -> None:
+        # Sent only where all frameworks have the same weights.
+        written = {"outputs": outputs} if outputs else {}
+        data = str(spec.data.part("train_inputs"))
+        inferred: messages.Inferred = self._ask("infer", inputs=data, order=order, **written)
         batch_size = spec.recipe.batch_size
         self.measured["inference"] = Inference(
             batch_seconds=inferred.batch_seconds,
             examples=inferred.examples,
             batch_size=batch_size,
             output=inferred.output,
+            sketch=sketch(np.load(outputs, allow_pickle=False)) if outputs and inferred.is_finite else (),
         )
         if inferred.output != spec.network.output:
             other = OtherOutput(model=spec.case.model, found=inferred.output, expected=spec.network.output)
