@@ -28,7 +28,7 @@ class Loading:
     ``loader`` is its name as its framework has it, ``decoder`` what decodes. ``workers`` are the processes or threads
     that load ahead of the training, 0 if each step loads its own batch. Of each step's batch, ``read_seconds`` and
     ``decode_seconds`` are sums over its files, and ``collate_seconds`` is how long it took to make one batch of them;
-    empty where the loader does not tell. As several workers load at once, these seconds can exceed those of a step.
+    empty where the loader does not report it. Of several workers, these seconds can exceed those of a step.
     ``deviation`` is the largest difference between a level of the first batch and that of the prepared data, of 255.
     """
 

@@ -1,7 +1,7 @@
 """Batches that a data loader reads and decodes from JPEG files while the framework trains.
 
 The loader is the framework's own, in the module ``loader`` of its folder, or the ``plain`` one of this module: some
-processes, in Python and NumPy, that take turns. It is that of frameworks without a loader of their own.
+processes, in Python and NumPy, that alternate. It is that of frameworks without a loader of their own.
 """
 
 import multiprocessing
@@ -101,7 +101,7 @@ def decoder():
 
 
 def batches(images, order, workers, device):
-    """Yield the batch of each row of the order as ``Images.batch`` returns it, from processes that take turns.
+    """Yield the batch of each row of the order as ``Images.batch`` returns it, from processes that alternate.
 
     Each is a batch ahead of the training; without any, batches are loaded when they are asked for.
     """
@@ -138,7 +138,7 @@ def _serve(connection, images, order):
     for numbers in order:
         try:
             found = images.batch(numbers)
-        except Exception as error:  # Whoever waits for this batch raises it.
+        except Exception as error:  # The step that waits for this batch raises it.
             found = "%s: %s" % (type(error).__name__, error)
         connection.send(found)
 

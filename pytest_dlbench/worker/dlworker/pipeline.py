@@ -19,7 +19,7 @@ class Feeding(object):
     """A trainer whose steps each get a batch; ``waits`` are the seconds that each step waited for it.
 
     A wait lasts until the batch is ready and passed to the framework, so that the step can compute. What a batch comes
-    from is started anew where steps do not follow each other.
+    from is started again where steps do not follow each other.
     """
 
     def __init__(self, trainer, order):
