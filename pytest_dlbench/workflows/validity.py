@@ -69,7 +69,7 @@ class Examiner:
         """The run with how its outputs differ from those of the session's first framework; failed if by too much."""
         data, recipe = spec.data.digest, spec.recipe
         given = spec.weights.digest if spec.weights else recipe.init
-        key = (spec.network.digest, data, given, run.seed, recipe.batch_size, recipe.precision)
+        key = (spec.network.digest, data, given, run.seed, recipe.batch_size, recipe.precision, recipe.tf32)
         reference, sketch = self._sketches.setdefault(key, (spec.framework.name, found.sketch))
         deviation = deviation_of(found.sketch, sketch)
         run = replace(run, inference=replace(found, reference=reference, deviation=deviation))

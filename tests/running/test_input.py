@@ -89,6 +89,7 @@ def test_a_run_that_decodes_files_trains_as_it_does_from_their_pixels_in_memory(
         assert len(seconds) == STEPS
     assert all(shown[name][0] > 0 for name in ("read_time", "decode_time", "collate_time", "input_wait"))
     assert memory.training.loading is None
+    assert not run.survivors
 
 
 def test_other_pixels_than_the_prepared_ones_end_a_run(tmp_path):
