@@ -97,6 +97,15 @@ SWEEPS: Mapping[str, Sweep] = {
             *("keras2-tensorflow", "keras2-cntk", "mxnet", "chainer", "theano", "cntk"),
         ),
     ),
+    "loaders": Sweep(
+        tests=("tests/worker/test_loaders.py",),
+        data=("docs/explanation/frameworks.md",),
+        # One for each loader.
+        frameworks=(
+            *("chainer", "jax", "keras-jax", "keras2-tensorflow", "mxnet", "paddle", "pytorch", "tensorflow"),
+            "tensorflow1",
+        ),
+    ),
     "execution": Sweep(
         tests=("tests/worker/test_execution.py",),
         frameworks=(

@@ -5,7 +5,7 @@ Only where ``-m``, ``-k`` or a path names them. By default in PyTorch; ``--dlben
 
 import pytest
 
-from pytest_dlbench.planning.search import RANDOM, TPE
+from pytest_dlbench.planning.search import AUTOKERAS, RANDOM, TPE
 from pytest_dlbench.plugin.hooks import OPTIONS
 
 from .fixtures.search import EPOCHS, of_scale
@@ -33,6 +33,6 @@ def pytest_generate_tests(metafunc):
     metafunc.parametrize("size", [pytest.param(one, id=f"{one['budget_seconds']:g}s") for one in sizes])
 
 
-@pytest.mark.parametrize("engine", [RANDOM, TPE])
+@pytest.mark.parametrize("engine", [RANDOM, TPE, AUTOKERAS])
 def test_search(dlbench, framework, engine, dataset, size):
     dlbench.search(framework, engine, dataset, epochs=EPOCHS, **size)

@@ -116,6 +116,7 @@ from pytest_dlbench.records import GpuUsage as GpuUsage
 from pytest_dlbench.records import Inference as Inference
 from pytest_dlbench.records import LayerSeconds as LayerSeconds
 from pytest_dlbench.records import Length as Length
+from pytest_dlbench.records import Loading as Loading
 from pytest_dlbench.records import Machine as Machine
 from pytest_dlbench.records import MachineSpeed as MachineSpeed
 from pytest_dlbench.records import MetricFacts as MetricFacts

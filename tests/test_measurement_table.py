@@ -28,6 +28,7 @@ RECORDS = (
     "Timeline",
     "Contention",
     "Alternation",
+    "Loading",
     "Usage",
     "GpuUsage",
     "WorkerShare",

@@ -71,6 +71,7 @@ def _layers(asked: argparse.Namespace, network: Network) -> int:
             "name": placed.name,
             "definition": str(placed.layer),
             "output": list(placed.inferred.output),
+            "arrays": {name: list(parameter.shape) for name, parameter in placed.parameters.items()},
             "parameters": sum(prod(parameter.shape) for parameter in placed.inferred.parameters),
             "multiply_adds": placed.inferred.multiply_adds,
         }

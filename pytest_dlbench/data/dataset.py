@@ -39,7 +39,7 @@ class Arrays:
     Inputs are images N×C×H×W as float32 in [0, 1], vectors N×features as float32, or tokens N×steps as int32. Labels
     are int64: N for classes, N×steps for tokens; or float32 N×classes for flags that are 0 or 1; or float32
     N×objects×6 for boxes, as ``data.boxes`` describes them.
-    ``extras`` are additional files by name: a vocabulary, a validation split. The digest includes them.
+    ``extras`` are additional files by their paths: a vocabulary, a validation split, images. The digest includes them.
     """
 
     train_inputs: "NDArray[np.float32 | np.int32] | Rows"

@@ -52,7 +52,7 @@ def _read_hashes(folder: Path) -> dict[str, str]:
 
 
 def _hash_files(folder: Path, recorded: Mapping[str, str]) -> dict[str, str]:
-    """The hash of each part by its name, and of each extra file by its file name.
+    """The hash of each part by its name, and of each extra file by its path in the folder.
 
     The ``recorded`` hash of a large file is trusted as long as its stamp is unchanged: hashing all of a prepared
     ImageNet takes a quarter of an hour.
@@ -60,7 +60,7 @@ def _hash_files(folder: Path, recorded: Mapping[str, str]) -> dict[str, str]:
     hashes = {}
     stamps = _stamps(folder)
     for path in _files(folder):
-        name = path.stem if path.stem in PARTS else path.name
+        name = path.stem if path.stem in PARTS else path.relative_to(folder).as_posix()
         if name in recorded and stamps.get(path.name) == _stamp(path):
             hashes[name] = recorded[name]
         else:
@@ -70,7 +70,7 @@ def _hash_files(folder: Path, recorded: Mapping[str, str]) -> dict[str, str]:
 
 
 def _files(folder: Path) -> list[Path]:
-    return [path for path in folder.iterdir() if path.name not in (HASHES, STAMPS)]
+    return [path for path in folder.rglob("*") if path.name not in (HASHES, STAMPS) and path.is_file()]
 
 
 def _stamp(path: Path) -> str:
@@ -109,6 +109,7 @@ def _write(dataset: Dataset, folder: Path) -> None:
         for part in PARTS:
             _save(unfinished / f"{part}.npy", getattr(arrays, part))
         for name, content in arrays.extras.items():
+            (unfinished / name).parent.mkdir(parents=True, exist_ok=True)
             (unfinished / name).write_bytes(content)
         (unfinished / HASHES).write_bytes(msgspec.json.encode(_hash_files(unfinished, {}), order="sorted"))
         if large := {path.name: _stamp(path) for path in _files(unfinished) if path.stat().st_size >= LARGE_BYTES}:

@@ -13,41 +13,60 @@ _KERAS = "keras==3.15.1"
 _NUMPY = "numpy==2.4.6"
 # The last NumPy with np.bool and similar aliases, which MXNet and Chainer still use.
 _NUMPY_WITH_ALIASES = "numpy==1.23.5"
+# It decodes JPEG files for all frameworks without a decoder of their own: input=jpeg.
+_PILLOW = "pillow==13.0.0"
 
-PYTORCH = Environment(name="pytorch", python="3.11", requirements=(_TORCH, _NUMPY), since="2.3")
+PYTORCH = Environment(name="pytorch", python="3.11", requirements=(_TORCH, _NUMPY, _PILLOW), since="2.3")
 PYTORCH_1_0 = Environment(
     name="pytorch-1.0",
     python="3.6",
-    requirements=("torch==1.0.1", "numpy==1.19.5", "protobuf==3.19.6", "future==1.0.0", "six==1.17.0"),
+    requirements=("torch==1.0.1", "numpy==1.19.5", "protobuf==3.19.6", "future==1.0.0", "six==1.17.0", "pillow==8.4.0"),
     since="1.0",
     notes="The bundled Caffe2 needs protobuf, future and six.",
 )
 PYTORCH_1_11 = Environment(
     name="pytorch-1.11",
     python="3.10",
-    requirements=("torch==1.12.1", _NUMPY_WITH_ALIASES),
+    requirements=("torch==1.12.1", _NUMPY_WITH_ALIASES, "pillow==12.3.0"),
     since="1.11",
     notes="For versions from 1.11, the first for Python 3.10, to 2.2, the last before NumPy 2.",
 )
-JAX = Environment(name="jax", python="3.11", requirements=(*_JAX, "optax==0.2.8", _NUMPY), since="0.4.34")
+JAX = Environment(name="jax", python="3.11", requirements=(*_JAX, "optax==0.2.8", _NUMPY, _PILLOW), since="0.4.34")
 TENSORFLOW = Environment(
     name="tensorflow",
     python="3.11",
-    requirements=("tensorflow-cpu==2.21.0", _KERAS, "h5py==3.14.0", "protobuf==7.36.2", "ml-dtypes==0.6.0", _NUMPY),
+    requirements=(
+        "tensorflow-cpu==2.21.0",
+        _KERAS,
+        "h5py==3.14.0",
+        "protobuf==7.36.2",
+        "ml-dtypes==0.6.0",
+        _NUMPY,
+        _PILLOW,
+    ),
     since="2.16",
 )
-KERAS_JAX = Environment(name="keras-jax", python="3.11", requirements=(*_JAX, _KERAS, _NUMPY), since="3.0")
-KERAS_TORCH = Environment(name="keras-torch", python="3.11", requirements=(_TORCH, _KERAS, _NUMPY), since="3.0")
+KERAS_JAX = Environment(name="keras-jax", python="3.11", requirements=(*_JAX, _KERAS, _NUMPY, _PILLOW), since="3.0")
+KERAS_TORCH = Environment(
+    name="keras-torch", python="3.11", requirements=(_TORCH, _KERAS, _NUMPY, _PILLOW), since="3.0"
+)
 PADDLE = Environment(
     name="paddle",
     python="3.11",
-    requirements=("paddlepaddle==3.3.1", "setuptools==80.9.0", "protobuf==7.36.2", "opt-einsum==3.3.0", _NUMPY),
+    requirements=(
+        "paddlepaddle==3.3.1",
+        "setuptools==80.9.0",
+        "protobuf==7.36.2",
+        "opt-einsum==3.3.0",
+        _NUMPY,
+        _PILLOW,
+    ),
     notes="Paddle imports setuptools without declaring it.",
 )
 TINYGRAD = Environment(
     name="tinygrad",
     python="3.11",
-    requirements=("tinygrad==0.14.0", _NUMPY),
+    requirements=("tinygrad==0.14.0", _NUMPY, _PILLOW),
     # Without it, tinygrad compiles in separate processes, each for only 16 kernels: starting them takes longer.
     variables=(("CACHEDB", "{caches}/tinygrad.db"), ("PARALLEL", "0")),
     programs=(CLANG,),
@@ -55,7 +74,7 @@ TINYGRAD = Environment(
 MLX = Environment(
     name="mlx",
     python="3.11",
-    requirements=("mlx==0.32.4", "mlx-cpu==0.32.4", _NUMPY),
+    requirements=("mlx==0.32.4", "mlx-cpu==0.32.4", _NUMPY, _PILLOW),
     # MLX stores compiled kernels in the folder for temporary files, which is shared with other users.
     variables=(("TMPDIR", "{caches}"),),
     notes="Compiles fused kernels with g++ if it is on PATH.",
@@ -70,6 +89,7 @@ TENSORFLOW_1 = Environment(
         "h5py==2.10.0",
         "protobuf==3.20.3",
         "numpy==1.18.5",
+        "pillow==9.5.0",
     ),
     since="1.15",
 )
@@ -77,7 +97,14 @@ MXNET = Environment(name="mxnet", python="3.11", requirements=("mxnet==1.9.1", _
 CHAINER = Environment(
     name="chainer",
     python="3.11",
-    requirements=("chainer==7.8.1", "mpi4py==4.1.2", _NUMPY_WITH_ALIASES, "protobuf==3.20.3", "setuptools==65.5.1"),
+    requirements=(
+        "chainer==7.8.1",
+        "mpi4py==4.1.2",
+        _NUMPY_WITH_ALIASES,
+        "protobuf==3.20.3",
+        "setuptools==65.5.1",
+        _PILLOW,
+    ),
     build_constraints=("setuptools==65.5.1",),
     notes="Chainer uses distutils features that newer versions of setuptools no longer have.",
 )
@@ -92,6 +119,7 @@ THEANO = Environment(
         "numpy==1.22.4",
         "scipy==1.7.3",
         "setuptools==65.7.0",
+        "pillow==11.3.0",
     ),
     build_constraints=("setuptools==65.7.0",),
     programs=(CXX,),
@@ -100,14 +128,14 @@ THEANO = Environment(
 THEANO_PYMC = Environment(
     name="theano-pymc",
     python="3.10",
-    requirements=("theano-pymc==1.1.2", "numpy==1.22.4", "scipy==1.7.3", "setuptools==65.7.0"),
+    requirements=("theano-pymc==1.1.2", "numpy==1.22.4", "scipy==1.7.3", "setuptools==65.7.0", "pillow==12.3.0"),
     build_constraints=("setuptools==65.7.0",),
     programs=(CXX,),
 )
 CNTK = Environment(
     name="cntk",
     python="3.6",
-    requirements=("cntk==2.7.post2", "keras==2.2.4", "h5py==2.10.0", "numpy==1.19.5", "scipy==1.5.4"),
+    requirements=("cntk==2.7.post2", "keras==2.2.4", "h5py==2.10.0", "numpy==1.19.5", "scipy==1.5.4", "pillow==8.4.0"),
     steps=("mpi_stub",),
     programs=(CC, NM),
     notes="CNTK links against Open MPI 1.10, which no current system has; a single-process stub replaces it.",

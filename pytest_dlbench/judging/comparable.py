@@ -26,6 +26,7 @@ def obstacles(old: Context, new: Context) -> tuple[Difference, ...]:
         "steps": (old.steps, new.steps),
         "precision": (old.precision, new.precision),
         "initial weights": (_rule(old.init), _rule(new.init)),
+        "given weights": (old.weights or "none", new.weights or "none"),
         "input": (old.input, new.input),
         "memory allocator": (old.allocator, new.allocator),
         "settings of execution": (_names(old), _names(new)),

@@ -1,7 +1,8 @@
-"""Whether a run trains the same network as the oracle."""
+"""Whether a run trains the same network as the oracle, or applies the same one as another framework."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from math import fsum, sqrt
 
 from pytest_dlbench.records import Case, Certificate, Context, Golden, Run
 
@@ -13,6 +14,8 @@ ON_GPUS = 10.0
 # Times the bound, for the evaluation, which comes after one more update: the largest of 24 frameworks on four networks
 # was 2.1e-5 (TensorFlow on tartu-cifar10-cnn, whose losses were within 4.4e-6).
 EVALUATION_FACTOR = 5
+# How far outputs of two frameworks may differ, relative to their size: a wrong padding or epsilon changes percents.
+OUTPUT_BOUNDS: Mapping[str, float] = {"float32": 1e-4, "float64": 1e-9}
 # Versions of the harness rather than of the framework: certificates remain valid if these change.
 SURROUNDINGS = frozenset({"kernel", "pytest-dlbench", "driver-python", "GLIBC_TUNABLES", "environment"})
 
@@ -55,3 +58,16 @@ def is_equal(found: Certificate) -> bool:
 def of_framework(versions: Mapping[str, str]) -> dict[str, str]:
     """The versions that can change what is computed."""
     return {name: version for name, version in versions.items() if name not in SURROUNDINGS}
+
+
+def deviation_of(sketch: Sequence[float], reference: Sequence[float]) -> float:
+    """The largest difference of two sketches of outputs, relative to the root mean square of the second."""
+    largest = max(abs(ours - theirs) for ours, theirs in zip(sketch, reference, strict=True))
+    size = sqrt(fsum(value * value for value in reference) / len(reference))
+    return largest / size if size else largest
+
+
+def output_bound(precision: str, device: str, execution: Sequence[str]) -> float | None:
+    """How far outputs may differ; None where rounding alone may change them by more than a fault would."""
+    bound = None if "tf32" in execution else OUTPUT_BOUNDS.get(precision)
+    return None if bound is None else bound_on(device, bound)

@@ -33,6 +33,40 @@ def _counted(name: str, *, label: str, unit: str, is_exact: bool = True) -> Metr
     )
 
 
+def _of_loaders() -> tuple[Metric, ...]:
+    """The parts of what loaders of JPEG files do: the seconds of all their processes and threads together."""
+    of_training = partial(Metric, unit="s", better="lower", kind="ratio", purpose="training", is_optional=True)
+    return (
+        of_training(name="read_time", label="reading", value=readings.loading("read_seconds")),
+        of_training(
+            name="decode_time",
+            label="decoding",
+            value=readings.loading("decode_seconds"),
+            default_views=("page",),
+        ),
+        of_training(name="collate_time", label="collating", value=readings.loading("collate_seconds")),
+    )
+
+
+def _of_applied() -> tuple[Metric, ...]:
+    """How good outputs of an inference are: with given weights, and compared with those of another framework."""
+    of_inference = partial(Metric, unit="share", purpose="inference", is_optional=True, default_views=("table", "page"))
+    right = partial(of_inference, better="higher", kind="points", is_robust=False, is_exact=True)
+    return (
+        right(name="applied_accuracy", label="accuracy, applied", value=readings.applied_accuracy),
+        right(name="applied_top5_accuracy", label="top-5, applied", value=readings.applied_top5_accuracy),
+        of_inference(
+            name="output_deviation",
+            label="outputs differ",
+            better="lower",
+            kind="points",
+            value=readings.output_deviation,
+            is_absolute=True,
+            is_exact=True,
+        ),
+    )
+
+
 def _of_pass(name: Pass, label: str) -> tuple[Metric, ...]:
     """The figures of one pass of an operator."""
     # As many frameworks compute both gradients at once as compute them apart.
@@ -259,6 +293,7 @@ BUILT_IN = (
         purpose="inference",
         default_views=("table", "page", "statement", "baseline"),
     ),
+    *_of_applied(),
     Metric(
         name="latency_p90",
         label="latency 90 %",
@@ -634,6 +669,7 @@ BUILT_IN = (
         purpose="training",
         is_optional=True,
     ),
+    *_of_loaders(),
     Metric(
         name="page_faults",
         label="page faults/step",

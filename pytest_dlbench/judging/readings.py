@@ -164,6 +164,22 @@ def accuracy(run: Run) -> float | None:
     return evaluation.correct / evaluation.examples
 
 
+def applied_accuracy(run: Run) -> float | None:
+    """The share of correct answers of given weights; None if the data has no labels for them."""
+    return run.evaluation.correct / run.evaluation.examples if run.evaluation else None
+
+
+def applied_top5_accuracy(run: Run) -> float | None:
+    """The share of labels among the five most likely classes of given weights, for more than ten classes."""
+    found = run.evaluation
+    return None if found is None or found.top5_correct is None else found.top5_correct / found.examples
+
+
+def output_deviation(run: Run) -> float | None:
+    """How far the outputs of an inference are from those of the session's first framework."""
+    return run.inference.deviation if run.inference else None
+
+
 def best_accuracy(run: Run) -> float | None:
     """The highest of all evaluations."""
     return max((point.accuracy for point in run.curve), default=accuracy(run))
@@ -322,6 +338,17 @@ def input_wait(run: Run) -> float | None:
     """Median seconds per step, after the warm-up, until its batch was available and handed over."""
     training = trained(run)
     return median(training.input_seconds[warm_up(training.step_seconds).steps :]) if training.input_seconds else None
+
+
+def loading(part: Literal["read_seconds", "decode_seconds", "collate_seconds"]) -> Callable[[Run], float | None]:
+    """The median seconds, after the warm-up, that a loader needed for one part of its work on a step's batch."""
+
+    def value(run: Run) -> float | None:
+        training = trained(run)
+        seconds: tuple[float, ...] = getattr(training.loading, part) if training.loading else ()
+        return median(seconds[warm_up(training.step_seconds).steps :]) if seconds else None
+
+    return value
 
 
 def page_faults(run: Run) -> float | None:

@@ -14,5 +14,10 @@ def needs(network: Network, recipe: Recipe) -> frozenset[str]:
     of_layers = {feature for placed in network.layers for feature in ("lengths", "start") if feature in placed.more}
     of_recipe = {feature for feature in ("schedule", "clip_norm") if getattr(recipe, feature)}
     of_recipe |= {"accumulation"} if recipe.accumulation > 1 else set()
-    of_recipe |= {recipe.precision} & MIXED | {recipe.input} & {"pipeline"} | set(recipe.execution)
+    of_recipe |= {recipe.precision} & MIXED | _fed(recipe) | set(recipe.execution)
     return frozenset(kinds | of_layers | of_recipe | {network.model.head.loss, recipe.optimizer.kind})
+
+
+def _fed(recipe: Recipe) -> set[str]:
+    """What a builder needs whose steps get their batches one by one, from a thread or from a loader."""
+    return set() if recipe.input == "memory" else {"pipeline"}

@@ -23,10 +23,13 @@ LATER = {
     "monitor": "loss",
     "tested_epoch": "last",
     "library": None,
+    "loader": "native",
+    "loader_workers": 0,
 }
 Rule = Literal["glorot", "he"]
 Initialisation = Literal[Rule, "framework"]
-Input = Literal["memory", "pipeline"]
+Input = Literal["memory", "pipeline", "jpeg"]
+Loader = Literal["native", "plain"]
 Monitor = Literal["loss", "accuracy"]
 TestedEpoch = Literal["last", "best"]
 Library = Literal["eigen", "ideep", "mkl", "onednn", "openblas"]
@@ -49,6 +52,11 @@ class Recipe:
 
     ``input="memory"`` hands the framework all examples before the first step. With ``"pipeline"`` a thread of the
     worker reads batches while the framework trains on earlier ones, and a step's time includes its wait for input.
+
+    With ``"jpeg"`` the framework's own data loader reads each batch from a folder of JPEG files, with
+    ``loader_workers`` processes or threads that decode ahead of the training, or with 0 in the step itself.
+    ``loader="plain"`` has the same loader for all frameworks, in Python and NumPy, which is also that of a framework
+    without one.
 
     With ``accumulation`` above 1, each batch is cut into that many parts, one after the other: the update is by the
     mean of their gradients, and the loss of the step is the mean of theirs. Batch normalisation normalises within a
@@ -95,6 +103,8 @@ class Recipe:
     monitor: Monitor = "loss"
     tested_epoch: TestedEpoch = "last"
     input: Input = "memory"
+    loader: Loader = "native"
+    loader_workers: int = 0
     autotune: bool = False
     channels_last: bool = False
     cuda_graphs: bool = False
@@ -107,6 +117,8 @@ class Recipe:
         require_positive((self.accumulation,), "the accumulation")
         if self.crop_padding < 0:
             raise ModelError(f"crop_padding must be 0 or more, got {self.crop_padding}")
+        if self.loader_workers < 0:
+            raise ModelError(f"loader_workers must be 0 or more, got {self.loader_workers}")
         self._require_one_length()
         if self.evaluation_interval is not None:
             require_positive((self.evaluation_interval,), "the evaluation interval")
@@ -127,6 +139,12 @@ class Recipe:
             raise ModelError(f"a recipe needs either epochs or steps, got {found}")
         for name, length in given.items():
             require_positive((length,), name)
+
+    @property
+    def input_in_full(self) -> str:
+        """Where examples come from, with the loader of JPEG files: figures of two inputs are not comparable."""
+        loader = f", {self.loader} loader, {self.loader_workers} loader workers"
+        return f"{self.input}{loader if self.input == 'jpeg' else ''}"
 
     @property
     def is_augmented(self) -> bool:

@@ -18,7 +18,7 @@ from pytest_dlbench.storing.resuming import NEWEST
 # Options that a command must repeat to run the same case again.
 REPEATED = frozenset(
     {"scale", "settings", "threads", "allocator", "runs", "seed", "timeout", "baselines", "frameworks", "build", "ab"}
-    | {"target_accuracy", "workers", "on", "checkpoint"}
+    | {"target_accuracy", "workers", "on", "checkpoint", "weights"}
 )
 
 PAIRS_ONLY = frozenset({"budget", "max_runs", "false_alarms"})
@@ -67,6 +67,7 @@ class Options:
     html: Path | None
     plan: bool
     checkpoint: bool
+    weights: Path | None
     profile: bool
     breakdown: bool
     layers: bool
@@ -115,6 +116,7 @@ def read(
         baselines=root / options.baselines,
         journals=root / options.journals,
         json=options.json and root / options.json,
+        weights=options.weights and root / options.weights,
         history=str(root / options.history) if _is_folder(options.history) else options.history,
         html=options.html and root / options.html,
         resume=str(root / options.resume) if options.resume not in ("", NEWEST) else options.resume,

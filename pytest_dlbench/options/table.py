@@ -275,6 +275,14 @@ OPTIONS = (
         " process: the time to write and to read it, its size, and that the losses are the same.",
     ),
     Option(
+        name="weights",
+        parse=optional_path,
+        default="",
+        metavar="FILE.npz",
+        help="Weights for inference in place of drawn ones: an array for each of the model's, by its name, and if it"
+        " likes the running statistics of batch normalisation.",
+    ),
+    Option(
         name="profile",
         parse=flag,
         default="false",

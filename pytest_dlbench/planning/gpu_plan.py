@@ -96,7 +96,7 @@ def _examples(outline: Outline) -> int:
     """The training split, which is on the GPU as a whole unless a pipeline brings it batch by batch."""
     recipe, model = outline.recipe, outline.network.model
     size = TOKEN_BYTES if model.vocabulary else NUMBER_BYTES[recipe.stored_precision]
-    count = recipe.batch_size if recipe.input == "pipeline" else outline.dataset.train_examples
+    count = recipe.batch_size if recipe.input != "memory" else outline.dataset.train_examples
     return count * prod(model.input_shape) * size
 
 

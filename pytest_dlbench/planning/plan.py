@@ -1,12 +1,14 @@
 """From the values of a cell to the spec of its runs."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
+from pathlib import Path
 
 from pytest_dlbench.data import ANY_SHAPE, Dataset, Prepared, SyntheticData, synthetic
 from pytest_dlbench.data.cache import prepared_root
 from pytest_dlbench.data.held_out import validated
+from pytest_dlbench.data.jpeg import as_jpeg, not_jpeg
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import Device, Framework, execution
 from pytest_dlbench.environments.placing import Absent, Elsewhere, Lack, Place, Places, PlacesElsewhere
@@ -22,6 +24,7 @@ from pytest_dlbench.records import Case, Context, Machine
 from pytest_dlbench.running.devices import lacking
 from pytest_dlbench.running.launch import TUNED
 from pytest_dlbench.running.run_spec import NetworkSpec, OperatorSpec, ProgramSpec, RunSpec
+from pytest_dlbench.running.weights import given_weights, read_weights
 
 # The number of images in the inference table of the Rosetta Stone.
 INFERENCE_EXAMPLES = 1000
@@ -98,15 +101,18 @@ class RunSettings:
         steps: int | None = None,
         purpose: Purpose = "training",
         changes: tuple[Change, ...] = (),
+        weights: Path | None = None,
     ) -> NetworkSpec:
         """How one cell is run, with its data prepared; if their files are missing, the spec has no place to run.
 
-        ``changes`` of the recipe are those of a side, whose framework's name has them. Raises ModelError.
+        ``changes`` of the recipe are those of a side, whose framework's name has them. ``weights`` is an .npz file that
+        an inference has in place of drawn ones. Raises ModelError, also if it does not fit the model.
         """
         outline = self.outline(
             framework.on(device.name), model, data, device, recipe=recipe, label=label, purpose=purpose, changes=changes
         )
-        return self._spec(outline, device, steps, self._hosts(changes))
+        spec = self._spec(outline, device, steps, self._hosts(changes))
+        return spec if weights is None else with_weights(spec, weights)
 
     def _spec(self, outline: Outline, device: Device, given: int | None, hosts: int) -> NetworkSpec:
         """An outlined cell with its data prepared, for ``given`` steps if the caller says how many."""
@@ -177,7 +183,8 @@ class RunSettings:
         asked, refusal = self._changed(recipe or model.recipe, dataset, framework, changes)
         case = self._case(label, framework, (model.name, data.name), device, changes)
         refusal = refusal or self._refusal(case, framework, network, asked, purpose=purpose, hosts=self._hosts(changes))
-        part = trained_on(asked, dataset) if purpose == "training" and not refusal else dataset
+        is_trained = purpose == "training" and not refusal
+        part = from_files(asked, trained_on(asked, dataset)) if is_trained else dataset
         steps = 0 if refusal else steps_of(asked, part, self.scale, network, purpose)
         recipe_steps = 0 if refusal else _steps_of_all(asked, part, purpose)
         may_be_longer = device.name != "cpu" and purpose == "training" and steps < most_steps(data.name, recipe_steps)
@@ -192,7 +199,7 @@ class RunSettings:
             refusal=refusal,
             purpose=purpose,
             least_seconds=SCALES[self.scale].least_seconds if may_be_longer and not refusal else 0.0,
-            whole=None if part is dataset else dataset,
+            whole=from_files(asked, dataset) if is_trained and asked.validation else None,
         )
 
     def _hosts(self, of_side: tuple[Change, ...]) -> int:
@@ -214,6 +221,7 @@ class RunSettings:
             or workers.refusal(case, self.machine.cores * hosts, framework, recipe, purpose)
             or workers.unequal(case, network, framework)
             or self._unsaved(purpose)
+            or _unread(recipe, purpose)
             or workers.undecided(recipe, hosts)
             or self._cannot_meet(case, framework, hosts)
         )
@@ -337,10 +345,11 @@ def _of_network(machine: Machine, spec: NetworkSpec) -> Context:
         steps=spec.steps,
         precision=spec.recipe.precision,
         init=spec.recipe.init,
-        input=spec.recipe.input,
+        input=spec.recipe.input_in_full,
         recipe_steps=spec.recipe_steps,
         allocator=spec.allocator,
         execution=spec.recipe.execution,
+        weights=spec.weights.digest if spec.weights else "",
     )
 
 
@@ -407,6 +416,33 @@ def trained_on(recipe: Recipe, dataset: Dataset) -> Dataset:
     return validated(dataset) if recipe.validation else dataset
 
 
+def from_files(recipe: Recipe, dataset: Dataset) -> Dataset:
+    """The data set, or with ``input="jpeg"`` its images as JPEG files, and the pixels that these decode to."""
+    return as_jpeg(dataset) if recipe.input == "jpeg" else dataset
+
+
+def with_weights(spec: NetworkSpec, path: Path) -> NetworkSpec:
+    """An inference with the weights of a file, whose hash is a part of its case; evaluated where the data has labels.
+
+    Raises ModelError if the file cannot be read, or does not fit the model.
+    """
+    given, model = given_weights(path), spec.network.model
+    read_weights(spec.network, given)
+    case = replace(
+        spec.case,
+        id=f"{spec.case.id}-weights_{given.digest[:8]}",
+        settings={**spec.case.settings, "weights": given.digest},
+    )
+    has_labels = model.head.is_trained and not misfit(model, spec.data.dataset)
+    return replace(spec, case=case, weights=given, has_labels=has_labels)
+
+
+def _unread(recipe: Recipe, purpose: Purpose) -> str:
+    """Why a case cannot read its examples as its recipe says; empty if it can."""
+    is_read = recipe.input != "jpeg" or purpose == "training"
+    return "" if is_read else f"input=jpeg is how a training gets its batches, not {purpose}"
+
+
 def require_fit(recipe: Recipe, dataset: Dataset) -> None:
     """Raise ModelError for settings of a recipe that do not fit each other, or the data."""
     _require_validation(recipe)
@@ -415,6 +451,7 @@ def require_fit(recipe: Recipe, dataset: Dataset) -> None:
             f"a batch of {recipe.batch_size} cannot be cut into {recipe.accumulation} parts of one size; choose an"
             " accumulation that divides it"
         )
+    _require_loader(recipe, dataset)
     if not recipe.is_augmented:
         return
     if dataset.vocabulary is not None or len(dataset.shape) != 3 or dataset.task == "boxes":
@@ -423,6 +460,16 @@ def require_fit(recipe: Recipe, dataset: Dataset) -> None:
         )
     if recipe.input != "pipeline":
         raise ModelError("crop_padding and flips need input=pipeline, whose thread crops and flips each batch")
+
+
+def _require_loader(recipe: Recipe, dataset: Dataset) -> None:
+    """Raise ModelError for settings of a loader without one, or for examples that are no images of one class."""
+    if recipe.input == "jpeg":
+        if reason := not_jpeg(dataset):
+            raise ModelError(f"input=jpeg: {reason}")
+    elif recipe.loader_workers or recipe.loader != "native":
+        setting = f"loader_workers={recipe.loader_workers}" if recipe.loader_workers else f"loader={recipe.loader}"
+        raise ModelError(f"{setting} needs input=jpeg, whose batches a loader decodes")
 
 
 def _require_validation(recipe: Recipe) -> None:

@@ -129,6 +129,7 @@ class Dlbench:
         sides: AskedSides,
         node: str,
         recipe: Recipe | None,
+        weights: Path | None,
         tolerance: Mapping[str, float],
         root: Path,
         environment: str | Sequence[str] | None,
@@ -142,7 +143,7 @@ class Dlbench:
     ) -> None:
         self._session, self._settings, self._registry, self._node = session, settings, registry, node
         self._sides = sides
-        self._recipe, self._tolerance = recipe, tolerance
+        self._recipe, self._weights, self._tolerance = recipe, weights, tolerance
         self._root, self._environment, self._declared = root, environment, declared
         self._report, self._settle, self._note, self._skip = report, settle, note, skip
         self._certified = certified
@@ -182,15 +183,23 @@ class Dlbench:
         *,
         recipe: Recipe | None = None,
         label: str = "inference",
+        weights: Path | str | None = None,
     ) -> Result:
         """Apply a network to 1,000 examples, or as many as the scale has, batch by batch; otherwise like ``train``.
 
-        Weights are freshly initialised; only the recipe's batch size, precision and initialisation matter. Labels are
-        not used: any data set whose inputs fit will do.
+        Weights are freshly initialised, or those of ``weights``, by default of --dlbench-weights: an .npz file with an
+        array for each of the model's, by its name. Of the recipe only the batch size, precision and initialisation
+        matter. Any data set whose inputs fit will do; if its labels are the model's classes, given weights are also
+        evaluated on its test split.
+
+        All frameworks of a session have the same outputs, or fail: they are compared with those of the first one.
         """
+        given = self._weights if weights is None else self._root / weights
 
         def spec_of(side: Side) -> RunSpec:
-            return self._spec(side, model, dataset, device, recipe=recipe, label=label, purpose="inference")
+            return self._spec(
+                side, model, dataset, device, recipe=recipe, label=label, purpose="inference", weights=given
+            )
 
         return self._result(framework, spec_of)
 
@@ -447,6 +456,7 @@ class Dlbench:
         steps: int | None = None,
         settings: RunSettings | None = None,
         purpose: Purpose = "training",
+        weights: Path | None = None,
     ) -> NetworkSpec:
         def find(axis: str, value: object) -> object:
             return self._registry.find(axis, value, self._node)
@@ -462,6 +472,7 @@ class Dlbench:
             steps=steps,
             purpose=purpose,
             changes=side.changes,
+            weights=weights,
         )
 
 

@@ -480,6 +480,7 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         sides=config.stash[SIDES],
         node=node.nodeid,
         recipe=recipe,
+        weights=asked.weights,
         tolerance=markers.tolerances(node, asked, session.settings.metrics),
         root=config.rootpath,
         environment=markers.environment(node),

@@ -68,7 +68,8 @@ class Context:
 
     A program has no network and no recipe: these fields are empty, and ``batch_size`` is None. ``allocator`` is the
     allocation policy of all workers, as in --dlbench-allocator. ``execution`` are the recipe's settings of execution
-    that are on, such as "tf32"; none in files older than this field.
+    that are on, such as "tf32"; none in files older than this field. ``weights`` begins the hash of the file of weights
+    that were given; empty without one.
 
     The exception is ``recipe_steps``, the recipe's own number of steps: if ``steps`` is lower, the scale ended the
     training early, and its accuracy is not the recipe's. None in files older than this field.
@@ -85,6 +86,7 @@ class Context:
     input: str = "memory"
     allocator: str = "tuned"
     execution: tuple[str, ...] = ()
+    weights: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

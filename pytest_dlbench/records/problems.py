@@ -139,6 +139,17 @@ class OtherOutput(Tagged, frozen=True, kw_only=True):
     expected: tuple[int, ...]
 
 
+class OtherOutputs(Tagged, frozen=True, kw_only=True):
+    """Frameworks with the same weights and examples have different outputs, by their sketches.
+
+    ``deviation`` is relative to the root mean square of the sketch of ``reference``, a framework.
+    """
+
+    reference: str
+    deviation: float
+    bound: float
+
+
 class OffReference(Tagged, frozen=True, kw_only=True):
     """An array that a pass of an operator computes differs from NumPy's in float64 by more than the bound.
 
@@ -349,6 +360,7 @@ Cause = (
     | OtherParameters
     | OtherLibrary
     | OtherOutput
+    | OtherOutputs
     | OffReference
     | NotFinite
     | StepsMissing

@@ -1,7 +1,7 @@
 """What a worker reports about its training or inference."""
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self, cast
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +22,51 @@ class Alternation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Loading:
+    """How a data loader made the batches of a training from JPEG files.
+
+    ``loader`` is its name as its framework has it, ``decoder`` what decodes. ``workers`` are the processes or threads
+    that load ahead of the training, 0 if each step loads its own batch. Of each step's batch, ``read_seconds`` and
+    ``decode_seconds`` are sums over its files, and ``collate_seconds`` is how long it took to make one batch of them;
+    empty where the loader does not report it. Of several workers, these seconds can exceed those of a step.
+    ``deviation`` is the largest difference between a level of the first batch and that of the prepared data, of 255.
+    """
+
+    loader: str
+    decoder: str
+    workers: int
+    deviation: float
+    read_seconds: tuple[float, ...]
+    decode_seconds: tuple[float, ...]
+    collate_seconds: tuple[float, ...] = ()
+
+    def followed_by(self, later: Self) -> Self:
+        """The same for the steps of both."""
+        return self._with(
+            later,
+            read_seconds=self.read_seconds + later.read_seconds,
+            decode_seconds=self.decode_seconds + later.decode_seconds,
+            collate_seconds=self.collate_seconds + later.collate_seconds,
+        )
+
+    def beside(self, other: Self) -> Self:
+        """The same for steps of which two workers of a data-parallel training each load a part."""
+        return self._with(
+            other,
+            read_seconds=_sums(self.read_seconds, other.read_seconds),
+            decode_seconds=_sums(self.decode_seconds, other.decode_seconds),
+            collate_seconds=_sums(self.collate_seconds, other.collate_seconds),
+        )
+
+    def _with(self, other: Self, **seconds: tuple[float, ...]) -> Self:
+        return replace(self, deviation=max(self.deviation, other.deviation), **cast("Any", seconds))
+
+
+def _sums(one: tuple[float, ...], other: tuple[float, ...]) -> tuple[float, ...]:
+    return tuple(map(sum, zip(one, other, strict=True)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
     """The timed region: each step's seconds and its loss before the update.
 
@@ -32,7 +77,8 @@ class Training:
     the part of each step that was spent waiting for its batch, empty if all data was handed over before. ``tokens`` is
     the number of input tokens, None if the input is not text; ``device_peak_bytes`` is the peak of the framework's own
     allocator on its GPU, None if the framework does not report it. ``chunks`` are the numbers of steps that were timed
-    together, and have the same ``step_seconds``; empty if each was timed.
+    together, and have the same ``step_seconds``; empty if each was timed. ``loading`` is None unless a loader made
+    batches from JPEG files.
     """
 
     step_seconds: tuple[float, ...]
@@ -47,6 +93,7 @@ class Training:
     input_seconds: tuple[float, ...] = ()
     alternation: Alternation | None = None
     chunks: tuple[int, ...] = ()
+    loading: Loading | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,9 +250,17 @@ class Inference:
     """Inference: each batch's seconds, and the shape of the output for one example.
 
     The first batch includes the time of moving the examples to the device, and of compiling.
+
+    ``sketch`` stands for the outputs of the first batch: sums of all of them with random signs; empty where frameworks
+    have weights of their own. ``deviation`` is the largest difference from the sketch of ``reference``, the first
+    framework of the session with the same weights and examples, relative to the root mean square of that sketch; None
+    if there was none.
     """
 
     batch_seconds: tuple[float, ...]
     examples: int
     batch_size: int
     output: tuple[int, ...]
+    sketch: tuple[float, ...] = ()
+    reference: str = ""
+    deviation: float | None = None

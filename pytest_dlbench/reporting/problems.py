@@ -183,6 +183,14 @@ def _other_output(problem: of.OtherOutput) -> str:
 
 
 @text.register
+def _other_outputs(problem: of.OtherOutputs) -> str:
+    return (
+        f"with the same weights and examples, outputs differ by {problem.deviation:.1e} from those of"
+        f" {problem.reference}; the bound is {problem.bound:.1e}"
+    )
+
+
+@text.register
 def _off_reference(problem: of.OffReference) -> str:
     deviation = "nan" if problem.deviation is None else f"{problem.deviation:.1e}"
     why = f": 2⁻²⁴·√n for sums of n = {problem.products:,.0f} products" if problem.products else ""

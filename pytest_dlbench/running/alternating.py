@@ -41,7 +41,7 @@ def obstacle(*specs: RunSpec) -> SequentialPairs | None:
     if any(isinstance(spec, ProgramSpec) and spec.program.is_loop for spec in specs):
         return SequentialPairs(cause="loop")
     # Its threads prepare batches between the steps, too.
-    if any(isinstance(spec, NetworkSpec) and spec.recipe.input == "pipeline" for spec in specs):
+    if any(isinstance(spec, NetworkSpec) and spec.recipe.input != "memory" for spec in specs):
         return SequentialPairs(cause="pipeline")
     return SequentialPairs(cause="absent") if any(isinstance(spec.place, Absent) for spec in specs) else None
 

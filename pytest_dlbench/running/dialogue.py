@@ -289,6 +289,7 @@ class Dialogue(ABC, Generic[S]):
                 device_peak_bytes=trained.device_peak_bytes,
                 input_seconds=trained.input_seconds,
                 chunks=trained.chunks,
+                loading=trained.loading,
             )
             return
         self.measured["training"] = replace(
@@ -302,6 +303,7 @@ class Dialogue(ABC, Generic[S]):
             device_peak_bytes=trained.device_peak_bytes,
             input_seconds=known.input_seconds + trained.input_seconds,
             chunks=known.chunks + trained.chunks,
+            loading=known.loading and trained.loading and known.loading.followed_by(trained.loading),
         )
 
     def _check_trained(self, spec: S, trained: messages.TrainedOn, first: int, last: int) -> None:

@@ -6,6 +6,7 @@ of the one before until the last worker has taken it, so that the steps' seconds
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import pairwise
 from math import isfinite
 from statistics import fmean
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dlbench.records import RunOutcome
+from pytest_dlbench.records import Loading, RunOutcome
 from pytest_dlbench.records.problems import WorkersDiffer
 from pytest_dlbench.running import messages
 from pytest_dlbench.running.failures import NotDoneError
@@ -70,7 +71,13 @@ def _trained_on(answers: Sequence[messages.TrainedOn]) -> messages.TrainedOn:
         losses=tuple(losses[:last]),
         examples=sum(one.examples for one in answers),
         input_seconds=tuple(map(max, zip(*waits, strict=True)))[:last],
+        loading=loaded_by_all([one.loading for one in answers]),
     )
+
+
+def loaded_by_all(parts: Sequence[Loading | None]) -> Loading | None:
+    """How several workers loaded their parts of each batch; None where no loader did."""
+    return reduce(Loading.beside, [part for part in parts if part]) if all(parts) else None
 
 
 def _trained(answers: Sequence[messages.Trained]) -> messages.TrainedOn:

@@ -7,7 +7,7 @@ from math import inf, isfinite
 from typing import Any, Literal
 
 from pytest_dlbench.model.operators import Pass
-from pytest_dlbench.records import CallCheck, ComputeDevice, LayerSeconds, RecurrentKernel, codec
+from pytest_dlbench.records import CallCheck, ComputeDevice, LayerSeconds, Loading, RecurrentKernel, codec
 from pytest_dlbench.records.breakdowns import StepPhase
 
 PROTOCOL_VERSION = 1
@@ -72,8 +72,11 @@ class TrainedOn:
     device_peak_absent: str = ""
     input_seconds: tuple[float, ...] = ()
     chunks: tuple[int, ...] = ()
+    loading: Loading | None = None
 
     def __post_init__(self) -> None:
+        if self.loading and {*map(len, _of_steps(self.loading))} != {len(self.step_seconds)}:
+            raise ValueError(f"the loader's seconds are not those of {len(self.step_seconds)} steps")
         if self.chunks and sum(self.chunks) != len(self.step_seconds):
             raise ValueError(f"the chunks have {sum(self.chunks)} steps, of {len(self.step_seconds)}")
         if self.input_seconds and len(self.input_seconds) != len(self.step_seconds):
@@ -82,6 +85,12 @@ class TrainedOn:
             raise ValueError("the seconds of every step must be above 0")
         if any(isinstance(loss, float) and not isfinite(loss) for loss in self.losses):
             raise ValueError("a loss that is not finite must be text")
+
+
+def _of_steps(loading: Loading) -> tuple[tuple[float, ...], ...]:
+    """The seconds of each step that are known."""
+    collating = (loading.collate_seconds,) if loading.collate_seconds else ()
+    return (loading.read_seconds, loading.decode_seconds, *collating)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

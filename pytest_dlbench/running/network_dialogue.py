@@ -8,6 +8,8 @@ from statistics import median
 from time import monotonic
 from typing import Any, Literal
 
+import numpy as np
+
 from pytest_dlbench.data import Prepared
 from pytest_dlbench.environments.devices import OPENCL
 from pytest_dlbench.errors import FileFormatError
@@ -49,6 +51,7 @@ from pytest_dlbench.running.group import Group
 from pytest_dlbench.running.libraries import other_library
 from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec, recipe_json
+from pytest_dlbench.running.sketches import sketch
 from pytest_dlbench.running.validating import Validating
 
 # Limits of an evaluation batch: examples, and numbers in the output of the largest layer (256 MiB in float32).
@@ -108,7 +111,9 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
         if spec.resumes:
             self._resume(spec, spec.resumes, inputs["course"])
         elif spec.purpose == "inference":
-            self._infer(spec, inputs["course"]["order"])
+            self._infer(spec, inputs["course"]["order"], inputs["outputs"])
+            if spec.has_labels:
+                self.measured["evaluation"] = self._of_test_split(spec, self._evaluated(spec, spec.test_data))
             self._require_library(spec, seed)
             if not self._find_kernels(spec, self.measured["inference"].batch_seconds):
                 return
@@ -195,11 +200,10 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
         if first:
             trained: messages.TrainedOn = self._ask("train_on", first=first, steps=last - first)
         else:
-            inputs, labels = str(spec.data.part("train_inputs")), str(spec.data.part("train_labels"))
             # Sent only where a slowdown is planted.
             planted = {"slowdown": spec.slowdown} if spec.slowdown else {}
             chunked = {} if spec.case.device == "cpu" else {"chunk_seconds": CHUNK_SECONDS}
-            trained = self._ask("train", inputs=inputs, labels=labels, steps=last, **course, **planted, **chunked)
+            trained = self._ask("train", **_training_split(spec), steps=last, **course, **planted, **chunked)
         if spec.case.workers > 1:
             self._add_shares()
         self._add(trained, spec)
@@ -209,20 +213,28 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
         """Add a point to the curve, after the steps taken so far; returns the evaluation."""
         point = self._point(spec, evaluated, "test_loss")
         self.measured["curve"] = (*self.measured.get("curve", ()), point)
-        found = Evaluation(
+        found = self._of_test_split(spec, evaluated)
+        if spec.recipe.tested_epoch == "last" or not self._validating.points or self._validating.is_best:
+            self._best = found
+        return self._best or found
+
+    @staticmethod
+    def _of_test_split(spec: NetworkSpec, evaluated: messages.Evaluated) -> Evaluation:
+        """What the record keeps of an evaluation; raises NotDoneError if its loss is not finite."""
+        loss = _number(evaluated.loss)
+        if not isfinite(loss):
+            raise NotDoneError(RunOutcome.DIVERGED, NotFinite(figure="test_loss", value=str(loss)))
+        return Evaluation(
             seconds=evaluated.seconds,
             examples=evaluated.examples,
             correct=evaluated.correct,
-            loss=point.loss,
+            loss=loss,
             top5_correct=evaluated.top5_correct,
             map50=evaluated.map50,
             auroc=evaluated.auroc,
             class_accuracies=evaluated.class_accuracies,
             answers=spec.network.model.head.task,
         )
-        if spec.recipe.tested_epoch == "last" or not self._validating.points or self._validating.is_best:
-            self._best = found
-        return self._best or found
 
     def _point(
         self, spec: NetworkSpec, evaluated: messages.Evaluated, figure: Literal["test_loss", "validation_loss"]
@@ -241,14 +253,18 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
             loss=loss,
         )
 
-    def _infer(self, spec: NetworkSpec, order: str) -> None:
-        inferred: messages.Inferred = self._ask("infer", inputs=str(spec.data.part("train_inputs")), order=order)
+    def _infer(self, spec: NetworkSpec, order: str, outputs: str | None) -> None:
+        # Sent only where all frameworks have the same weights.
+        written = {"outputs": outputs} if outputs else {}
+        data = str(spec.data.part("train_inputs"))
+        inferred: messages.Inferred = self._ask("infer", inputs=data, order=order, **written)
         batch_size = spec.recipe.batch_size
         self.measured["inference"] = Inference(
             batch_seconds=inferred.batch_seconds,
             examples=inferred.examples,
             batch_size=batch_size,
             output=inferred.output,
+            sketch=sketch(np.load(outputs, allow_pickle=False)) if outputs and inferred.is_finite else (),
         )
         if inferred.output != spec.network.output:
             other = OtherOutput(model=spec.case.model, found=inferred.output, expected=spec.network.output)
@@ -282,14 +298,12 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
 
     def _resume(self, spec: NetworkSpec, known: Checkpoint, course: dict[str, Any]) -> None:
         """Go on from a checkpoint with the steps that followed it in the process that wrote it."""
-        inputs, labels = str(spec.data.part("train_inputs")), str(spec.data.part("train_labels"))
         self._hooks.phase_began(progress.phase("resume", {}, self._steps))
         resumed: messages.Resumed = self._answered(
             "resume",
             folder=str(spec.checkpoint),
             numbers=known.numbers,
-            inputs=inputs,
-            labels=labels,
+            **_training_split(spec),
             **course,
             **_test_batch(spec),
         )
@@ -483,6 +497,12 @@ def updating_steps(rates: Sequence[float], count: int) -> list[int]:
     first = max(firsts, key=lambda first: min(rates[first : first + count]))
     numbers = [number for number in range(first, min(first + count, len(rates))) if rates[number] > 0]
     return list(islice(cycle(numbers), count))
+
+
+def _training_split(spec: NetworkSpec) -> dict[str, str]:
+    """The fields of a request to train that name the examples, with the folder of their files if they have some."""
+    parts = {name: str(spec.data.part(f"train_{name}")) for name in ("inputs", "labels")}
+    return {**parts, "images": str(spec.data.folder)} if spec.recipe.input == "jpeg" else parts
 
 
 def _split(spec: NetworkSpec, data: Prepared) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from pytest_dlbench.model.operators import Operator
 from pytest_dlbench.model.recipe import EXECUTION, LATER
 from pytest_dlbench.records import Case, Checkpoint, Length, Program
 from pytest_dlbench.running import launch
+from pytest_dlbench.running.weights import GivenWeights
 
 SAMPLE_PERIOD_SECONDS = 0.2
 
@@ -121,6 +122,10 @@ class NetworkSpec(RunSpec):
     """Whether steps are divided into their phases after training."""
     has_layers_timed: bool = False
     """Whether, with their phases, every layer is timed, too."""
+    weights: GivenWeights | None = None
+    """A file of weights in place of those that the recipe's rule draws."""
+    has_labels: bool = False
+    """Whether the network of an inference is also evaluated: the labels of the test split are its classes."""
     whole: Prepared | None = None
     """The whole data set, whose test split is evaluated, if ``data`` has a validation split in place of a test split.
     """

@@ -233,10 +233,12 @@ def _write_inputs(spec: NetworkSpec, seed: int, folder: Path) -> dict[str, Any]:
         rates = str(folder / "rates.npy")
         np.save(rates, spec.learning_rates(), allow_pickle=False)
     # Other weights than those of the checkpoint: it must bring its own.
-    weights = write_weights(spec.network, recipe, seed=seed + (spec.resumes is not None), folder=folder)
+    drawn_from = seed + (spec.resumes is not None)
+    weights = write_weights(spec.network, recipe, seed=drawn_from, folder=folder, given=spec.weights)
     more = {**_augmented(spec, seed, folder), **_weighed(spec, order, folder)}
     course = {"rates": rates, "order": _by_worker(spec, "order", order, folder), **more}
-    return {"weights": weights, "course": course, "group": _group(spec, folder)}
+    outputs = str(folder / "outputs.npy") if weights and spec.purpose == "inference" else None
+    return {"weights": weights, "course": course, "group": _group(spec, folder), "outputs": outputs}
 
 
 def _augmented(spec: NetworkSpec, seed: int, folder: Path) -> dict[str, Any]:

@@ -103,6 +103,11 @@ def _of_training(training: Training) -> Iterator[Problem]:
     yield from _positive("training.examples", training.examples)
     if training.input_seconds and len(training.input_seconds) != len(steps):
         yield "training.input_seconds", f"{len(training.input_seconds)} values for {len(steps)} steps"
+    if loading := training.loading:
+        for part in ("read_seconds", "decode_seconds", "collate_seconds"):
+            seconds = getattr(loading, part)
+            if len(seconds) != len(steps) and (seconds or part != "collate_seconds"):
+                yield f"training.loading.{part}", f"{len(seconds)} values for {len(steps)} steps"
 
 
 def _of_inference(inference: Inference) -> Iterator[Problem]:

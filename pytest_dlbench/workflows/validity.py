@@ -5,12 +5,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from pytest_dlbench.judging.breakdowns import flaw
+from pytest_dlbench.judging.equivalence import deviation_of, output_bound
 from pytest_dlbench.judging.invalid import examined
 from pytest_dlbench.judging.metrics import METRICS, Metrics, hooked
 from pytest_dlbench.judging.sanity import MOST_OF_PEAK, constant, impossible, unawaited, unchecked, untrained
 from pytest_dlbench.judging.utilisation import has_convolutions, step_flops, step_work, utilisation
-from pytest_dlbench.records import MachineSpeed, Run, RunOutcome
-from pytest_dlbench.records.problems import Problem
+from pytest_dlbench.records import Inference, MachineSpeed, Run, RunOutcome
+from pytest_dlbench.records.problems import OtherOutputs, Problem
 from pytest_dlbench.records.reasons import NotTimed
 from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
 from pytest_dlbench.running.speed import machine_speed
@@ -35,6 +36,7 @@ class Examiner:
     gpu_probe: Callable[[NetworkSpec, str], MachineSpeed | None] = field(default_factory=lambda: gpu_speed)
     gpu: str = ""
     metrics: Metrics = field(default_factory=lambda: METRICS)
+    _sketches: dict[tuple[object, ...], tuple[str, tuple[float, ...]]] = field(default_factory=dict)
     _speeds: dict[tuple[object, ...], MachineSpeed | None] = field(default_factory=dict)
 
     def examine(self, spec: RunSpec, run: Run) -> Run:
@@ -46,6 +48,10 @@ class Examiner:
             return run
         if problem := _untrained(spec, run):
             return replace(run, outcome=RunOutcome.FAILED, problem=problem)
+        if isinstance(spec, NetworkSpec) and run.inference and run.inference.sketch:
+            run = self._compared(spec, run, run.inference)
+            if run.outcome is not RunOutcome.FINISHED:
+                return run
         if not spec.is_timed:
             return replace(run, invalid=(NotTimed(),), hooked=hooked(run, self.metrics))
         measured = self._placed(spec, _with_flaw(run))
@@ -58,6 +64,20 @@ class Examiner:
         valid = examined(measured)
         unclear = unchecked(measured, spec.case.device)
         return replace(valid, invalid=(*valid.invalid, unclear)) if unclear else valid
+
+    def _compared(self, spec: NetworkSpec, run: Run, found: Inference) -> Run:
+        """The run with how its outputs differ from those of the session's first framework; failed if by too much."""
+        data, recipe = spec.data.digest, spec.recipe
+        given = spec.weights.digest if spec.weights else recipe.init
+        key = (spec.network.digest, data, given, run.seed, recipe.batch_size, recipe.precision, recipe.tf32)
+        reference, sketch = self._sketches.setdefault(key, (spec.framework.name, found.sketch))
+        deviation = deviation_of(found.sketch, sketch)
+        run = replace(run, inference=replace(found, reference=reference, deviation=deviation))
+        bound = output_bound(recipe.precision, spec.case.device, recipe.execution)
+        if bound is None or deviation <= bound:
+            return run
+        problem = OtherOutputs(reference=reference, deviation=deviation, bound=bound)
+        return replace(run, outcome=RunOutcome.FAILED, problem=problem)
 
     def _placed(self, spec: RunSpec, run: Run) -> Run:
         """The run with its work, the machine's speed, and the share of it that the run used."""

@@ -19,6 +19,10 @@ TOKENS = replace(records.evaluation(), top5_correct=records.TEST_EXAMPLES, answe
 OF_INFERENCE = ("latency", "latency_median", "latency_p90")
 # tests/judging/test_reaching.py has three of them.
 OF_SOME_RECIPES = {"time_to_accuracy", "epochs_to_accuracy", "reached_accuracy", "input_wait"}
+# Of given weights, and of several frameworks: tests/running/test_weights.py
+OF_APPLIED = {"applied_accuracy", "applied_top5_accuracy", "output_deviation"}
+# Of JPEG files: tests/running/test_input.py
+OF_LOADERS = {"read_time", "decode_time", "collate_time"}
 # Of runs whose steps alternate: tests/judging/test_alternation.py
 OF_PAIRS = {"step_cpu_time"}
 OF_SOME_MACHINES = {
@@ -201,6 +205,8 @@ def test_every_metric_is_listed_under_its_name(name):
         METRICS.keys()
         - set(OF_INFERENCE)
         - OF_SOME_RECIPES
+        - OF_APPLIED
+        - OF_LOADERS
         - OF_PAIRS
         - OF_LONG_RUNS
         - OF_SOME_MACHINES
@@ -398,6 +404,8 @@ def test_reading_all_gives_each_metric_one_value_a_run():
         "perplexity",
         *OF_INFERENCE,
         *OF_SOME_RECIPES,
+        *OF_APPLIED,
+        *OF_LOADERS,
         *OF_PAIRS,
         *OF_LONG_RUNS,
         *OF_SOME_MACHINES,

@@ -122,6 +122,12 @@ def test_without_optuna_it_is_unsupported_and_says_what_to_install(search, monke
     result.assert_outcomes(skipped=1)
 
 
+def test_an_engine_that_was_tried_in_vain_is_unsupported_with_its_error(search):
+    result = search("-rs", engine="autokeras")
+    result.assert_outcomes(skipped=1)
+    result.stdout.fnmatch_lines(["*autokeras==3.0.0 was tried with keras==3.15.1*`units`*use random or tpe*"])
+
+
 def test_an_unknown_engine_is_refused_with_the_known_ones(search):
     search(engine="tpes").stdout.fnmatch_lines(["*tpe*"])
 

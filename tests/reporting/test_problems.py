@@ -131,6 +131,10 @@ SENTENCES = [
         "one example gives an output of (9,), mlp has (10,)",
     ),
     (
+        of.OtherOutputs(reference="jax", deviation=0.25, bound=1e-4),
+        ("with the same weights and examples, outputs differ by 2.5e-01 from those of jax; the bound is 1.0e-04"),
+    ),
+    (
         of.OffReference(array="weights", operator_pass="backward_weights", deviation=1e-4, bound=1e-5),
         (
             "the weights of its pass backward_weights differs from NumPy's in float64 by 1.0e-04 of the largest "

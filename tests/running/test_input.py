@@ -1,9 +1,12 @@
-"""The two ways in which a run gets its examples."""
+"""The ways in which a run gets its examples."""
 
 from dataclasses import replace
 
 import pytest
+from PIL import Image
 
+from pytest_dlbench.data.jpeg import as_jpeg
+from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import Framework
 from pytest_dlbench.judging import read_all
 from pytest_dlbench.planning.plan import unsupported
@@ -58,3 +61,43 @@ def test_a_run_trains_on_cropped_or_flipped_images_and_is_evaluated_on_whole_one
     assert first.training.losses == again.training.losses != both[0].training.losses
     assert first.training.losses != other.training.losses
     assert first.evaluation.examples == both[0].evaluation.examples
+
+
+@pytest.fixture(scope="module")
+def of_files(tmp_path_factory):
+    """A function that trains on JPEG files; its runs have the pixels that these decode to."""
+    folder = tmp_path_factory.mktemp("files")
+    planned = spec("numpy_softmax", folder)
+    planned = replace(planned, data=prepare(as_jpeg(planned.data.dataset), folder), evaluate_after=(3,))
+
+    def trained(**recipe):
+        return train_once(replace(planned, recipe=replace(planned.recipe, **recipe)), 0)
+
+    return trained
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_run_that_decodes_files_trains_as_it_does_from_their_pixels_in_memory(of_files, workers):
+    run, memory = of_files(input="jpeg", loader_workers=workers), of_files()
+    assert run.outcome is RunOutcome.FINISHED, problems.of_run(run)
+    assert run.training.losses == memory.training.losses
+    assert run.evaluation.loss == memory.evaluation.loss
+    found, shown = run.training.loading, read_all([run])
+    assert (found.loader, found.workers, found.deviation) == ("processes of pytest-dlbench", workers, 0)
+    assert found.decoder.startswith("Pillow ")
+    for seconds in (found.read_seconds, found.decode_seconds, found.collate_seconds):
+        assert len(seconds) == STEPS
+    assert all(shown[name][0] > 0 for name in ("read_time", "decode_time", "collate_time", "input_wait"))
+    assert memory.training.loading is None
+    assert not run.survivors
+
+
+def test_other_pixels_than_the_prepared_ones_end_a_run(tmp_path):
+    planned = spec("numpy_softmax", tmp_path)
+    data = prepare(as_jpeg(planned.data.dataset), tmp_path)
+    Image.new("L", planned.data.dataset.shape[:0:-1], 255).save(tmp_path / "white.jpeg")
+    for file in data.folder.glob("train/*/*.jpeg"):
+        file.write_bytes((tmp_path / "white.jpeg").read_bytes())
+    run = train_once(replace(planned, data=data, recipe=replace(planned.recipe, input="jpeg")), 0)
+    assert run.outcome is RunOutcome.FAILED
+    assert "of 255 from the driver's; decoders differ by 3 at most" in problems.of_run(run)

@@ -24,6 +24,12 @@ def test_a_recipe_with_settings_of_their_usual_values_is_that_of_records_older_t
     recipe = Recipe(batch_size=8, epochs=1, optimizer=SGD(0.1))
     assert set(LATER).isdisjoint(recipe_json(recipe))
     changed = {"accumulation": 2, "crop_padding": 4, "flips": True, "validation": True, "patience": 3}
-    changed |= {"monitor": "accuracy", "tested_epoch": "best", "library": "onednn"}
+    changed |= {
+        "monitor": "accuracy",
+        "tested_epoch": "best",
+        "library": "onednn",
+        "loader": "plain",
+        "loader_workers": 2,
+    }
     assert set(changed) == set(LATER)
     assert recipe_json(replace(recipe, **changed)) == {**recipe_json(recipe), **changed}

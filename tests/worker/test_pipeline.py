@@ -1,9 +1,11 @@
 """Batches that a thread prepares while a trainer trains."""
 
+import os
 import threading
 import weakref
 from functools import partial
 from time import monotonic
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -36,6 +38,15 @@ def pipeline():
         from dlworker import pipeline  # noqa: PLC0415 - it is on the worker's path
 
         yield pipeline
+
+
+@pytest.fixture(scope="module")
+def loaders():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(launch.WORKER_FOLDER)
+        from dlworker import loaders  # noqa: PLC0415 - it is on the worker's path
+
+        yield loaders
 
 
 @pytest.fixture
@@ -207,3 +218,48 @@ def test_staged_arrays_are_kept_until_their_copies_are_done(pipeline):
     done["first"] = True
     kept.keep((), lambda: True)
     assert [reference() is None for reference in held.values()] == [True, False]
+
+
+class Files:
+    """Batches of numbers in place of files, one of which ends its process, or fails."""
+
+    def __init__(self, failing=None):
+        self.failing = failing
+
+    def batch(self, numbers):
+        if self.failing in numbers:
+            if self.failing == 3:
+                os._exit(7)
+            raise OSError("the disk is gone")
+        return numbers.tolist(), numbers, np.zeros(3)
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_processes_that_take_turns_load_batches_in_order(loaders, workers):
+    found = [inputs for inputs, _, _ in loaders.batches(Files(), ORDER, workers, "cpu")]
+    assert found == ORDER.tolist()
+
+
+@pytest.mark.parametrize(("failing", "message"), [(2, "OSError: the disk is gone"), (3, "ended with status 7")])
+def test_a_process_that_fails_or_ends_is_an_error_of_the_step_that_waits_for_it(loaders, failing, message):
+    found = loaders.batches(Files(failing), ORDER[::-1] if failing == 3 else ORDER, 1, "cpu")
+    with pytest.raises(loaders.RequestError, match=message):
+        list(found)
+
+
+def test_a_loader_whose_batches_are_of_another_step_is_found_out(loaders, tmp_path):
+    def swapped(images, order, workers, device):
+        yield from (
+            (inputs, labels[::-1], np.zeros(3)) for inputs, labels in ((INPUTS[row], LABELS[row]) for row in order)
+        )
+
+    class Session:
+        builder, trainer, device = (
+            SimpleNamespace(batches=swapped, __name__="swapping", Trainer=Trainer),
+            Trainer(),
+            "cpu",
+        )
+        recipe, network = {}, {"input": [2]}
+
+    with pytest.raises(loaders.RequestError, match="batch of step 0 has the labels of other examples"):
+        loaders.Loaded(Session, str(tmp_path), INPUTS, LABELS, ORDER)

@@ -14,7 +14,7 @@ import numpy as np
 
 from pytest_dlbench.records import Exchange, Run, Timeline, Training, UpdateCheck, Usage
 from pytest_dlbench.running import messages
-from pytest_dlbench.running.merging import merged
+from pytest_dlbench.running.merging import loaded_by_all, merged
 
 # Fields of a usage that are not summed over the hosts.
 HIGHEST = ("wall_seconds", "load")
@@ -60,6 +60,7 @@ def _training(parts: Sequence[Training]) -> Training | None:
         tokens=None if parts[0].tokens is None else sum(part.tokens or 0 for part in parts),
         load_seconds=_slowest([part.load_seconds for part in parts]),
         input_seconds=tuple(map(max, zip(*waits, strict=True))),
+        loading=loaded_by_all([part.loading for part in parts]),
     )
 
 

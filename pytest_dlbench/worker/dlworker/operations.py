@@ -18,7 +18,7 @@ from dlworker.evaluation import Answers
 from dlworker.layerwise import LayerTimes, layers_of
 from dlworker.meeting import factors_in
 from dlworker.operators import check_calls, operate, prepare
-from dlworker.pipeline import Pipeline
+from dlworker.pipeline import Feeding, Pipeline
 from dlworker.planting import slowed
 from dlworker.profiling import name_of, profiler_of
 from dlworker.protocol import VERSION, RequestError, required
@@ -162,7 +162,8 @@ def needs(network, recipe):
     layers = network["layers"]
     features = {feature for feature in ("schedule", "clip_norm") if recipe.get(feature)}
     features |= {"accumulation"} if recipe.get("accumulation", 1) > 1 else set()
-    features |= {recipe["precision"]} & {"bfloat16", "float16"} | {recipe.get("input")} & {"pipeline"}
+    features |= {recipe["precision"]} & {"bfloat16", "float16"}
+    features |= {"pipeline"} if recipe.get("input", "memory") != "memory" else set()
     features |= {feature for feature in EXECUTION if recipe.get(feature)}
     features |= {"library=" + recipe["library"]} if recipe.get("library") else set()
     features |= {feature for feature in ("start", "lengths") if any(feature in layer for layer in layers)}
@@ -195,7 +196,11 @@ def _load(session, request):
         session.trainer.factors = factors_in(request["loss_factors"])
     session.compiled = counting.compiled(session.builder, session.trainer)
     began = monotonic()
-    if session.recipe.get("input") == "pipeline":
+    if session.recipe.get("input") == "jpeg":
+        # Imported only here: other trainings would have a decoder in their memory.
+        loaded = importlib.import_module("dlworker.loaders").Loaded
+        session.stepper = loaded(session, required(request, "images"), inputs, labels, order, *rates)
+    elif session.recipe.get("input") == "pipeline":
         change = _augmentation(session.recipe, request.get("draws"))
         session.stepper = Pipeline(session.trainer, inputs, labels, order, *rates, change=change)
     else:
@@ -231,11 +236,13 @@ def _trained(session, first, steps):
     examples = len(seconds) * session.order.shape[1]
     peak = _allocator_peak(session)
     waits = getattr(session.stepper, "waits", ())[-len(seconds) :]
+    loading = getattr(session.stepper, "loading", None)
     return {
         "began": began,
         "step_seconds": seconds,
         "chunks": chunks,
         "input_seconds": waits,
+        "loading": loading(len(seconds)) if loading else None,
         "losses": losses,
         "examples": examples,
         "device_peak_bytes": None if isinstance(peak, str) else peak,
@@ -486,7 +493,7 @@ def _batch_again(session):
 
 def close(session, request):
     """End the session: no request follows."""
-    if isinstance(session.stepper, Pipeline):
+    if isinstance(session.stepper, Feeding):
         session.stepper.stop()
     if session.group:
         session.parallel.leave()

@@ -15,22 +15,22 @@ import numpy as np
 AHEAD = 2
 
 
-class Pipeline:
-    """A trainer whose steps get their batches from a thread; ``waits`` are the seconds that each step waited.
+class Feeding(object):
+    """A trainer whose steps each get a batch; ``waits`` are the seconds that each step waited for it.
 
-    ``change``, if given, makes the inputs of a step of those of the data set: (inputs, number) -> inputs.
-    A wait lasts until the batch is ready and passed to the framework, so that the step can compute.
+    A wait lasts until the batch is ready and passed to the framework, so that the step can compute. What a batch comes
+    from is started again where steps do not follow each other.
     """
 
-    def __init__(self, trainer, inputs, labels, order, rates=None, change=None):
-        self.change = change
-        self.trainer, self.inputs, self.labels, self.order = trainer, inputs, labels, order
-        self._stage = getattr(trainer, "stage", lambda *batch: batch)
+    def __init__(self, trainer, order):
+        self.trainer, self.order = trainer, order
         self.waits = []
-        self._due, self._ready, self._ended = None, None, None
-        # The framework holds one batch at a time: every step uses all of its rows, in order.
-        rows = np.tile(np.arange(order.shape[1]), (len(order), 1))
-        trainer.load(*self._batch(0), order=rows, rates=rates)
+        self._due = None
+
+    def load(self, batch, rates):
+        """Hand the framework a first batch. It holds one at a time: every step uses all of its rows, in order."""
+        rows = np.tile(np.arange(self.order.shape[1]), (len(self.order), 1))
+        self.trainer.load(*batch, order=rows, rates=rates)
 
     def step(self, number):
         """The loss of a step, as the trainer returns it."""
@@ -42,12 +42,29 @@ class Pipeline:
         began = monotonic()
         if number != self._due:
             self._start(number)
+        self.trainer.feed(*self._next(number))
+        self._due = number + 1
+        self.waits.append(monotonic() - began)
+
+
+class Pipeline(Feeding):
+    """A trainer whose steps get their batches from a thread.
+
+    ``change``, if given, makes the inputs of a step of those of the data set: (inputs, number) -> inputs.
+    """
+
+    def __init__(self, trainer, inputs, labels, order, rates=None, change=None):
+        super(Pipeline, self).__init__(trainer, order)
+        self.change, self.inputs, self.labels = change, inputs, labels
+        self._stage = getattr(trainer, "stage", lambda *batch: batch)
+        self._ready, self._ended = None, None
+        self.load(self._batch(0), rates)
+
+    def _next(self, number):
         batch = self._ready.get()
         if isinstance(batch, Exception):
             raise batch
-        self.trainer.feed(*batch)
-        self._due = number + 1
-        self.waits.append(monotonic() - began)
+        return batch
 
     def stop(self):
         """End the thread, which may be waiting for space in the queue."""

@@ -129,6 +129,15 @@ A builder is a module with
     read at the beginning and the end of training and of evaluations, from what the framework counts anyway. In a folder
     it is in the module ``count``, too, which is imported before the first step.
 
+``loader``, optional
+    A module of the folder by which the framework's own data loader reads JPEG files; without it, the driver's.
+
+    ``batches(images, order, workers, device)``: a generator of one batch for each row of the order: inputs N×C×H×W in
+    float32 from 0 to 1, labels, and [seconds of reading, of decoding, of collating], NaN for what is not known; as
+    NumPy arrays, or what ``feed`` takes and NumPy reads. ``images`` is a sequence of files (``images.Images``),
+    ``workers`` the processes or threads that load ahead, none with 0. Closing it ends them;
+    ``NAME``: of the loader; ``decoder()``: what decodes.
+
 ``checkpoint``, optional
     A module of the folder by which a training is saved and goes on in another process, by the framework's own means.
 

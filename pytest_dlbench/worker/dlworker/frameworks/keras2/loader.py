@@ -1,0 +1,46 @@
+"""JPEG files by a keras.utils.Sequence, whose threads read and decode with Pillow, which Keras uses itself."""
+
+import keras
+
+from dlworker.images import pillow
+
+NAME = "keras.utils.Sequence"
+# Batches for each thread that are ready before they are asked for.
+AHEAD = 2
+
+
+def decoder():
+    """What decodes the files."""
+    return pillow()
+
+
+class Batches(keras.utils.Sequence):
+    """The batch of each row of the order."""
+
+    def __init__(self, images, order):
+        self.images, self.order = images, order
+
+    def __len__(self):
+        return len(self.order)
+
+    def __getitem__(self, number):
+        return self.images.batch(self.order[number])
+
+
+def batches(images, order, workers, device):
+    """Yield the batch of each row of the order."""
+    pillow()
+    data = Batches(images, order)
+    if not workers:
+        for number in range(len(data)):
+            yield data[number]
+        return
+    # What fit_generator has for its batches; it would take the steps itself.
+    queue = keras.utils.OrderedEnqueuer(data, use_multiprocessing=False)
+    queue.start(workers=workers, max_queue_size=AHEAD * workers)
+    try:
+        found = queue.get()
+        for _ in range(len(data)):
+            yield next(found)
+    finally:
+        queue.stop()
