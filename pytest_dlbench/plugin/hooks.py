@@ -216,7 +216,8 @@ def _relay(config: pytest.Config, told: Mapping[str, Any]) -> None:
         return config.stash[SESSION].hosts.leased if SESSION in config.stash else ""
 
     with suppress(OSError):
-        outlet = Outlet(told, config.workerinput["workerid"], host)
+        worker = getattr(config, "workerinput", {})
+        outlet = Outlet(told, worker["workerid"], host)
         asked = config.stash[OPTIONS]
         agenda = Unplanned(asked, config.stash[REGISTRY], config.stash[SIDES], lambda: session_of(config))
         config.pluginmanager.register(Relaying(outlet, agenda, asked), RELAY)
