@@ -91,3 +91,11 @@ def test_points_of_a_sweep_have_their_own_tables_in_the_order_in_which_they_were
         "mnist-cnn on digits28, cpu, scale quick, batch_size 50, nesterov true",
         "mnist-cnn on digits28, cpu, scale quick, batch_size 500, nesterov true",
     ]
+
+
+def test_the_kernels_of_recurrent_layers_are_a_column_where_a_framework_has_them():
+    known = replace(RESULTS[3], recurrent_kernels={"aten::mkldnn_rnn_layer": "onednn", "aten::gru": "loop"})
+    _, headings, quick, slow, *_ = side_by_side.tables([*RESULTS[:3], known])
+    assert "  recurrent layers  equal to" in headings
+    assert quick.endswith("oneDNN, loop     1e-07")
+    assert slow.split()[-2:] == ["–", "–"]
