@@ -34,7 +34,7 @@ def wait(results):
 class Operator(Passes):
     """The blobs of an operator, whose names differ from those of others in Caffe2's one workspace, and its passes."""
 
-    # Its one operator for both can leave out the gradient by the data, but not that by the weights.
+    # Its one operator for both can omit the gradient by the data, but not that by the weights.
     OF_CONVOLUTION = "backward"
 
     def __init__(self, operator, arrays, device):
