@@ -180,10 +180,10 @@ def _run(*words: str) -> None:
     subprocess.run(words, check=True)
 
 
-@pytest.fixture(scope="session")
-def network() -> Iterator[Network]:
-    """Three hosts."""
-    # A cancelled run of CI must not leave them: pytest does not finish its fixtures on SIGTERM.
+@contextmanager
+def made_network() -> Iterator[Network]:
+    """Three hosts, which are gone after this block, also if the process is ended by SIGTERM."""
+    # A cancelled run of CI must not leave them: neither pytest nor a script would end on it what they began.
     usual = signal.signal(signal.SIGTERM, signal.default_int_handler)
     # Ray's sockets are there, whose paths must be short.
     with tempfile.TemporaryDirectory(dir="/tmp", ignore_cleanup_errors=True) as folder:
@@ -194,6 +194,13 @@ def network() -> Iterator[Network]:
         finally:
             made.remove()
             signal.signal(signal.SIGTERM, usual)
+
+
+@pytest.fixture(scope="session")
+def network() -> Iterator[Network]:
+    """Three hosts."""
+    with made_network() as made:
+        yield made
 
 
 def start_driver(

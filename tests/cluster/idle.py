@@ -8,7 +8,6 @@ is kept in idle.json, of which docs/how-to/cluster.md has a table.
 
 import argparse
 import signal
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ import numpy as np
 import psutil
 
 from tests import figures
-from tests.cluster.conftest import HEAD, HOSTS, Network
+from tests.cluster.conftest import HEAD, HOSTS, Network, made_network
 from tests.cluster.slurm import Slurm
 from tests.figures import DOCS, Conditions, heading, row, wrapped
 from tests.perf.pairs import interleaved, median_ratio
@@ -143,15 +142,9 @@ def sides(daemons: Daemons) -> dict[str, Callable[[], tuple[float, float]]]:
 def measure(engine: str, rounds: int) -> Idle:
     """The daemons of a host, with nothing to do."""
     before = figures.load()
-    with tempfile.TemporaryDirectory(dir="/tmp", ignore_cleanup_errors=True) as folder:
-        network = Network(Path(folder))
-        try:
-            network.make()
-            with ENGINES[engine](network):
-                sleep(BEFORE_SECONDS)
-                return _measured(Daemons(network.processes(HOSTS[0])), rounds, before)
-        finally:
-            network.remove()
+    with made_network() as network, ENGINES[engine](network):
+        sleep(BEFORE_SECONDS)
+        return _measured(Daemons(network.processes(HOSTS[0])), rounds, before)
 
 
 def _measured(daemons: Daemons, rounds: int, load_before: float) -> Idle:

@@ -6,7 +6,6 @@ which docs/how-to/cluster.md has a table. Needs root, tc, SLURM and munge, and P
 """
 
 import argparse
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from pytest_dlbench.environments import FRAMEWORKS
 from pytest_dlbench.environments.placing import Place, Places
 from pytest_dlbench.records import Run, RunOutcome
 from tests import figures
-from tests.cluster.conftest import HOSTS, Network, start_driver
+from tests.cluster.conftest import HOSTS, Network, made_network, start_driver
 from tests.cluster.sessions import printed_runs
 from tests.cluster.slurm import Slurm
 from tests.figures import DOCS, Conditions, heading, row, wrapped
@@ -164,16 +163,13 @@ def measure(rounds: int) -> Measured:
     place = Places().find(FRAMEWORKS["pytorch"])
     assert isinstance(place, Place), place
     before = figures.load()
-    with tempfile.TemporaryDirectory(dir="/tmp", ignore_cleanup_errors=True) as folder:
-        network = Network(Path(folder))
+    with made_network() as network:
         slurm = Slurm(network)
         try:
-            network.make()
             slurm.start()
             return _measured(network, str(place.python), rounds, before)
         finally:
             slurm.stop()
-            network.remove()
 
 
 def _measured(network: Network, python: str, rounds: int, load_before: float) -> Measured:
