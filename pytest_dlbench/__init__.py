@@ -38,7 +38,7 @@ PUBLIC: dict[str, Sequence[str]] = {
         *("WorkerShare", "Exchange", "Length", "Breakdown", "LayerSeconds"),
         *("Operation", "OperatorPass", "CallCheck"),
         *("Search", "SearchPoint", "Trial"),
-        *("UpdateCheck", "Validation", "Checkpoint", "Loading", "Revision"),
+        *("UpdateCheck", "Validation", "Checkpoint", "Loading", "RecurrentKernel", "Revision"),
         *("Usage", "Timeline", "GpuUsage", "Contention"),
         *("Baseline", "BaselineSession", "Calibration", "Fault", "Certificate", "Golden"),
     ),

@@ -126,6 +126,7 @@ from pytest_dlbench.records import OperatorTime as OperatorTime
 from pytest_dlbench.records import Pairing as Pairing
 from pytest_dlbench.records import Program as Program
 from pytest_dlbench.records import Record as Record
+from pytest_dlbench.records import RecurrentKernel as RecurrentKernel
 from pytest_dlbench.records import Reported as Reported
 from pytest_dlbench.records import Revision as Revision
 from pytest_dlbench.records import Run as Run

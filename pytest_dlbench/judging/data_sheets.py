@@ -42,7 +42,7 @@ class Card:
 # RTX 3090 (holynerdvana.blogspot.com), A10 and RTX 2080 Ti (tables of GPUs: float32 and bandwidth only). As remembered:
 # the tensor cores of A10 (in the proportion of A40's, which a reseller quotes) and RTX 2080 Ti, and float64 of both; a
 # table has twice as much float64 for the A10, against 2 of 128 units in the GA102 whitepaper. With sums in float32, as
-# frameworks compute them, RTX cards reach half of what is here for 16 bits.
+# frameworks compute them, RTX GPUs reach half of what is here for 16 bits.
 # NVIDIA's early figures of the B200 are 80 and 40 TFLOP/s, later ones 75 and 37.
 # NVIDIA's data sheets and architecture whitepapers: TFLOP/s in float32, float64, TF32 and 16 bits (float64 and 16 bits
 # in tensor cores where they are faster), GB/s. Of SXM modules where there are PCIe versions, too, except P100.

@@ -122,6 +122,6 @@ class Joined:
 
 
 def asked(path: Path, *, columns: int, processes: int, is_rewritable: bool) -> dict[str, Any]:
-    """What a process is told: it has a part of a line."""
+    """What a process needs to know: it has a part of a line."""
     part = max(1, (columns - len(BETWEEN) * (processes - 1)) // max(1, processes))
     return {"path": str(path), "columns": part, "rewritable": is_rewritable}

@@ -61,7 +61,7 @@ CHANGES = {
         "",
         "",
         ALL,
-        TESTS - {"breakdown", "checkpoints", "detectors", "operators"},
+        TESTS - {"breakdown", "checkpoints", "detectors", "loaders", "operators"},
     ),
     "a detector with planted faults": ("tests/doubles/builders/faulty_detector.py", "", "", ALL, {"detectors"}),
     "a fixture": ("bench/fixtures/framework.py", "", "", ALL, {"equivalence", "bounds", "side-by-side", "zoo"}),

@@ -20,6 +20,26 @@ ALLOWED = {
     ("mxnet/__init__.py", "step", "asscalar"): "after waitall, which has waited",
     ("mxnet/blocks.py", "move", "waitall"): "the engine does not know what writes the statistics",
     ("mxnet/parallel.py", "leave", "waitall"): "after all steps, before the store's servers end",
+    ("mxnet/devices.py", "step", "waitall"): "the statistics move when all devices are done",
+    ("mxnet/devices.py", "step", "asscalar"): "after waitall, which has waited",
+    ("mxnet/devices.py", "leave", "waitall"): "after all steps",
+    ("mxnet/devices.py", "copies", "asnumpy"): "after all steps, to compare the devices",
+    ("keras/devices_tensorflow.py", "copies", "numpy"): "after all steps, to compare the devices",
+    ("tensorflow/devices.py", "copies", "numpy"): "after all steps, to compare the devices",
+    ("mxnet/loader.py", "__call__", "asnumpy"): "in a loader's process, on the processor",
+    ("mxnet/loader.py", "batches", "tolist"): "the order, once, before any step",
+    ("pytorch/loader.py", "batches", "tolist"): "the order, once, before any step",
+    ("paddle/loader.py", "__init__", "tolist"): "the order, once, before any step",
+    ("paddle/loader.py", "batches", "numpy"): "batches of the loader are on the processor",
+    **{
+        (f"{name}.py", "wait", call): "an operator is timed until its result is there"
+        for name, call in (
+            ("chainer/operators", SYNC),
+            ("paddle/operators", SYNC),
+            ("tinygrad/operators", SYNC),
+            ("mxnet/parallel", "waitall"),
+        )
+    },
     ("mxnet/breakdown.py", "phases", "waitall"): "as in a whole step, before the statistics move",
     **{
         (f"{name}/checkpoint.py", "restore", call): "before the first step that goes on"

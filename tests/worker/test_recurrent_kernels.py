@@ -1,4 +1,4 @@
-"""Which kernels compute recurrent layers, as found in what each framework ran or compiled, and how they are told."""
+"""Which kernels compute recurrent layers, as found in what each framework ran or compiled, and how they are shown."""
 
 import sys
 

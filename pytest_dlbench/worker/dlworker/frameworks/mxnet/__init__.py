@@ -61,7 +61,7 @@ class Trainer:
 
     hybrid = True
     exchanges = False  # Only several workers do.
-    store = None  # What gluon.Trainer is told of the exchange between several devices.
+    store = None  # Arguments of gluon.Trainer for the exchange between several devices.
 
     def computes_on(self):
         # MXNet reports no names of GPUs.
