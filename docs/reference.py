@@ -73,6 +73,7 @@ API_HEADINGS = {
 VALUES = {
     "Shape": "The shape of one example, without the batch.",
     "Purpose": "What is run: `training`, `inference`, `operator` or `search`.",
+    "RecurrentKernel": "What computes a recurrent layer: `cudnn`, `onednn`, `fused`, `scan`, `unrolled` or `loop`.",
     "Pass": "What an operator computes in one call: `forward`, `backward_data`, `backward_weights`, `backward` (both"
     " gradients), or `forward_backward`.",
     "Branch": "The layers of one branch of `Add` or `Concat`, in order.",
