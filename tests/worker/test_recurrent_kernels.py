@@ -35,7 +35,7 @@ KERNELS = {
     "paddle": ({"rnn": "fused"}, {"rnn": "fused"}),
     "mxnet": ({"RNN": "fused"}, {"RNN": "fused"}),
     "mxnet-imperative": ({"RNN": "fused"}, {"RNN": "fused"}),
-    "chainer": ({"LSTM": LOOP}, {"LinearFunction": LOOP}),
+    "chainer": ({"LSTM": LOOP}, {"TransposeSequence": LOOP}),
     "mlx": ({"AddMM": "unrolled"}, {"AddMM": "unrolled"}),
     "tensorflow1": ({"LoopCond": SCAN}, {"LoopCond": SCAN}),
     "keras2-tensorflow": ({"LoopCond": SCAN}, {"LoopCond": SCAN}),

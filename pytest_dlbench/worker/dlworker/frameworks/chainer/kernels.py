@@ -1,32 +1,29 @@
 """The recurrent layers among the functions that Chainer calls."""
 
-from collections import Counter
-
 from chainer import FunctionHook
 
-from dlworker.recurrent_kernels import CUDNN, LOOP, step_by_step
+from dlworker.recurrent_kernels import CUDNN, LOOP
 
-# For all steps of a sequence, by cuDNN only.
-WHOLE = ("NStepLSTM", "NStepGRU")
+# For all steps of a sequence by cuDNN, of a single step, and what the GRU of Chainer calls before its own loop.
+KINDS = {"NStepLSTM": CUDNN, "NStepGRU": CUDNN, "LSTM": LOOP, "TransposeSequence": LOOP}
 
 
 class Names(FunctionHook):
-    """Counts the calls of each function, forward."""
+    """Keeps the names of the functions that are called, forward."""
 
     name = "dlbench names"
 
     def __init__(self):
         super().__init__()
-        self.counts = Counter()
+        self.names = set()
 
     def forward_preprocess(self, function, in_data):
-        self.counts[function.label] += 1
+        self.names.add(function.label)
 
 
 def recurrent_kernels(run, trainer, device, is_training):
     """{function: kind} of what ``run`` does."""
     with Names() as hook:
         run()
-    found = {name: CUDNN for name in WHOLE if hook.counts[name]}
-    # LSTM is that of a single step; a GRU without cuDNN consists of products and sums.
-    return found or step_by_step(trainer.network, hook.counts, ["LSTM", "LinearFunction"], LOOP)
+    found = {name: kind for name, kind in KINDS.items() if name in hook.names}
+    return found or "Chainer called none of the functions %s" % ", ".join(KINDS)

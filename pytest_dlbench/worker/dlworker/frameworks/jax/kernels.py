@@ -7,5 +7,6 @@ from dlworker import xla_kernels
 
 def recurrent_kernels(run, trainer, device, is_training):
     """{kernel: kind} of the step, or of inference; nothing has to run for it."""
-    name = trainer._step.__name__ if is_training else trainer._apply.__name__
+    # JAX names a program after its function, of which _apply is a part that has no name of its own.
+    name = trainer._step.__name__ if is_training else "_outputs"
     return xla_kernels.recurrent_kernels(trainer.network, {"jit_%s" % name})
