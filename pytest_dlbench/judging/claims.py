@@ -219,7 +219,8 @@ class Alike(_Each):
 class Effect(_Each):
     """What a larger value of ``axis`` does, for each framework by itself: the largest value against the smallest.
 
-    ``between`` limits the values. ``amount`` is the factor (or points) of at least which it is higher or lower, or
+    ``between`` are the two values that the claim is about, if it names them: from one thread to two is not from one to
+    four. ``amount`` is the factor (or points) of at least which it is higher or lower, or
     within which it is the same. Without ``frameworks``, any will do, and all that were run count.
     """
 
@@ -227,12 +228,13 @@ class Effect(_Each):
     axis: Axis
     direction: Direction
     amount: float
-    between: tuple[float, float] = (-inf, inf)
+    between: tuple[float, float] | None = None
 
     def candidates(self, cases: Sequence[Observed]) -> Iterator[Candidate]:
         """The comparisons that these cases allow."""
         within = _changed(METRICS[self.scope.metric], self.direction, self.amount)
-        for name, (small, large) in _ends(cases, self.axis, self.frameworks, self.between):
+        of_claim = [one for one in cases if self.between is None or _at(self.axis, one) in self.between]
+        for name, (small, large) in _ends(of_claim, self.axis, self.frameworks):
             covers = _covers(small, name) if name else frozenset({small.case.model})
             yield _of_pair(self.scope.metric, large, small, within, covers)
 
@@ -475,15 +477,12 @@ def _known(group: Sequence[Observed], named: Sequence[Named]) -> dict[str, Obser
     return {published: one for published, one in found.items() if one}
 
 
-def _ends(
-    cases: Sequence[Observed], axis: Axis, named: Sequence[Named], between: tuple[float, float] = (-inf, inf)
-) -> Iterator[tuple[Named | None, Ends]]:
+def _ends(cases: Sequence[Observed], axis: Axis, named: Sequence[Named]) -> Iterator[tuple[Named | None, Ends]]:
     """The cases of one framework with the smallest and the largest value of an axis, all else being equal."""
     for group in _groups(cases, {"framework", *_IGNORED[axis]}, but=axis):
         by_name: dict[str, list[Observed]] = {}
         for one in sorted(group, key=lambda one: _at(axis, one)):
-            if between[0] <= _at(axis, one) <= between[1]:
-                by_name.setdefault(one.case.framework, []).append(one)
+            by_name.setdefault(one.case.framework, []).append(one)
         found = {name: (of[0], of[-1]) for name, of in by_name.items() if _at(axis, of[0]) < _at(axis, of[-1])}
         if not named:
             yield from ((None, ends) for ends in found.values())

@@ -133,6 +133,8 @@ def test_an_effect_is_limited_to_the_values_that_the_claim_is_about():
     rule = Effect(scope=scope(), axis="batch_size", direction="lower", amount=1, frameworks=(A,), between=(32, 128))
     assert outcomes(rule, of_batch(32, 0.01), of_batch(128, 0.005), of_batch(4096, 0.1)) == (HOLDS, None)
     assert outcomes(rule, of_batch(32, 0.01), of_batch(4096, 0.005)) == (OPEN, Obstacle.NOTHING_TO_COMPARE)
+    # A part of the way shows nothing about all of it.
+    assert outcomes(rule, of_batch(32, 0.01), of_batch(64, 0.02)) == (OPEN, Obstacle.NOTHING_TO_COMPARE)
 
 
 def of_rate(rate, step=0.01):

@@ -140,8 +140,7 @@ def _(rule: Alike) -> str:
 @decided_by.register
 def _(rule: Effect) -> str:
     who = _listed(rule.frameworks) if rule.frameworks else "every framework"
-    low, high = rule.between
-    limits = f" from {low:g} to {high:g}" if isfinite(low) and isfinite(high) else ""
+    limits = " from {:g} to {:g}".format(*rule.between) if rule.between else ""
     with_what = "on GPUs than on processors" if rule.axis == "device" else f"with a larger {AXES[rule.axis]}{limits}"
     if rule.direction == "same":
         change = f"changes by less than {_share(rule, rule.amount)}"

@@ -206,7 +206,7 @@ METRICS_OF_CHANGES = {
 
 def _changes(source, rule, framework):
     """From the smallest to the largest value of the axis: a ratio, or points."""
-    low, high = getattr(rule, "between", (0, float("inf")))
+    low, high = getattr(rule, "between", None) or (0, float("inf"))
     found = {}
     for figure in studies.figures(source):
         at = getattr(figure, AXES[rule.axis])
