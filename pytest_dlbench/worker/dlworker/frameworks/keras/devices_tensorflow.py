@@ -14,6 +14,18 @@ __all__ = ["OF_EACH", "Trainer", "join", "leave"]
 class Trainer(parallel_tensorflow.Trainer):
     """The network on several devices. Batch normalisation uses each one's part of the batch."""
 
+    def __init__(self, network, recipe, weights, device, seed, group):
+        super().__init__(network, recipe, weights, device, seed, group)
+        with STRATEGIES[0].scope():
+            # In the first step, TensorFlow could not make them for several devices.
+            self.model.optimizer.build(self.model.trainable_variables)
+        # The weights are the same, and the dropout masks must not be.
+        for layer in self.model.layers:
+            if hasattr(layer, "seed_generator"):
+                states = STRATEGIES[0].experimental_local_results(layer.seed_generator.state.value)
+                for number, state in enumerate(states):
+                    state.assign([seed + number, 0])
+
     def _trained(self):
         """Keras's step in the strategy, on a part of the batch on each device."""
         return tf.function(lambda *batch: mean(STRATEGIES[0].run(self._trained_here, batch)), autograph=False)
