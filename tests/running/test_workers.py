@@ -52,6 +52,11 @@ def finished(data_folder) -> Run:
 
 
 @pytest.fixture(scope="module")
+def shared(data_folder) -> Run:
+    return train(data_folder, placement="one_process")
+
+
+@pytest.fixture(scope="module")
 def alone(data_folder) -> Run:
     return train(data_folder, workers=1)
 
@@ -87,10 +92,6 @@ class TestFinished:
 
 
 class TestDevicesOfOneProcess:
-    @pytest.fixture(scope="class")
-    def shared(self, data_folder) -> Run:
-        return train(data_folder, placement="one_process")
-
     def test_have_the_losses_of_one_worker_in_one_process(self, shared, alone):
         assert shared.outcome is RunOutcome.FINISHED, problems.of_run(shared)
         assert shared.training.losses == alone.training.losses
