@@ -109,7 +109,7 @@ def test_workers_that_are_not_shown_to_meet_on_several_hosts_are_refused(name):
 IN_ONE = replace(SETTINGS, changes=(Change(name="placement", value="one_process"),))
 
 
-@pytest.mark.parametrize("name", ["jax", "keras-jax", "tensorflow", "keras-tensorflow", "mxnet"])
+@pytest.mark.parametrize("name", ["jax", "tensorflow", "mxnet"])
 def test_workers_can_be_devices_of_one_process_with_the_processors_of_all(name):
     found = outline(IN_ONE, FRAMEWORKS[name])
     assert (found.refusal, found.case.workers) == ("", 2)

@@ -247,8 +247,7 @@ def test_labels_that_count_have_the_same_weight_in_variants(kept, name, settings
 @pytest.mark.parametrize(("name", "settings"), VARIANTS, ids=VARIANT_IDS)
 def test_variants_clip_gradients_and_adapt_rates_as_one_worker_does(kept, name, settings):
     place_of(name, "workers")
-    # Keras on TensorFlow clips before the exchange, which is refused.
-    recipe = replace(RECIPE, optimizer=Adam(0.01), clip_norm=None if name == "keras-tensorflow" else 0.1)
+    recipe = replace(RECIPE, optimizer=Adam(0.01), clip_norm=0.1)
     one, two = kept(name, 1, PRECISE[name], recipe=recipe), kept(name, 2, PRECISE[name], recipe=recipe, **settings)
     require_alike(two, one, PRECISE[name])
 

@@ -1,7 +1,7 @@
 """Keras's distribution over several workers of JAX: DataParallel divides every batch, and XLA adds the exchange.
 
 The step is that of one worker, over arrays that all workers share. So batch normalisation and dropout, too, are of the
-whole batch. A worker is a process, or one of several devices of a process (``devices_jax``).
+whole batch.
 """
 
 import jax
