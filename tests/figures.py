@@ -54,7 +54,7 @@ def kept(file: Path, kind: type[T]) -> T:
 
 
 def write(page: Path, command: str, lines: Iterable[str]) -> None:
-    """Replace the figures of a command in a page."""
+    """Replace the figures of a command in a page; ends the process if the page has no place for them."""
     before, _, after = _divided(page, command)
     text = "\n".join([f"{before}{_begin(command)}", "", *lines, "", f"{END}{after}"])
     page.write_text(text, encoding="utf-8")
@@ -86,6 +86,9 @@ def _begin(command: str) -> str:
 
 
 def _divided(page: Path, command: str) -> tuple[str, str, str]:
-    before, rest = page.read_text(encoding="utf-8").split(_begin(command))
+    text, begin = page.read_text(encoding="utf-8"), _begin(command)
+    if text.count(begin) != 1:
+        raise SystemExit(f"{page}: has no place for these figures: write the lines {begin} and {END} there once")
+    before, rest = text.split(begin)
     own, _, after = rest.partition(END)
     return before, own, after

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests import figures
 from tests.cluster import idle, links
 from tests.cluster.idle import Idle
 from tests.cluster.links import ALONE, FREE, Link
@@ -63,3 +64,15 @@ def test_the_tables_of_idle_daemons_and_of_many_cases_have_a_row_for_each():
         "| 1 to 400 | 8.0 ms | 103 MiB | 10.2 KiB |",
         "| 401 to 800 | 8.0 ms | 107 MiB | 10.2 KiB |",
     ]
+
+
+def test_a_page_without_a_place_for_figures_is_named(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("text\n")
+    with pytest.raises(SystemExit, match=r"page\.md: has no place .*<!-- figures: measure -->"):
+        figures.write(page, "measure", ["new"])
+    page.write_text("before\n<!-- figures: measure -->\nold\n<!-- end of the figures -->\nafter\n")
+    figures.write(page, "measure", ["new", "lines"])
+    assert figures.written(page, "measure") == ["new", "lines"]
+    assert page.read_text().startswith("before\n<!-- figures")
+    assert page.read_text().endswith("figures -->\nafter\n")
