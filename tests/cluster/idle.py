@@ -3,7 +3,7 @@
 In every round, a matrix product is repeated on all processors for a second with the daemons of the host running, and
 twice with them stopped (SIGSTOP), in all orders; the second time without them is the null. Their own processor time is
 read from the kernel. The daemons of the cluster's head, which are not on measured hosts, run all the time. The result
-is kept in idle.json, of which docs/how-to/cluster.md has a table.
+is kept in idle.json, and a table written where docs/how-to/cluster.md has a place for it.
 """
 
 import argparse

@@ -1,8 +1,9 @@
 """How the efficiency of two workers falls with the link between their hosts: ``python -m tests.cluster.links``.
 
 Two hosts are network namespaces of this machine, with SLURM. What each of them sends is limited by tc, or delayed by
-delaying.py. In every round, one worker trains alone, and two do over each link. The result is kept in links.json, of
-which docs/how-to/cluster.md has a table. Needs root, tc, SLURM and munge, and PyTorch (dlbench env build pytorch).
+delaying.py. In every round, one worker trains alone, and two do over each link. The result is kept in links.json, and
+a table written where docs/how-to/cluster.md has a place for it. Needs root, tc, SLURM and munge, and PyTorch (dlbench
+env build pytorch).
 """
 
 import argparse

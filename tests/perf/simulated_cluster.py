@@ -1,8 +1,8 @@
 """What a case costs the driver on a cluster of simulated hosts: ``python -m tests.perf.simulated_cluster``.
 
 A session of pytest on a pseudo-terminal, in a fresh process, leases a host for each case in turn. Only the hosts and
-their workers are simulated (simulated_hosts.py). The result is kept in simulated_cluster.json, of which
-docs/explanation/measurement.md has a table.
+their workers are simulated (simulated_hosts.py). With --keep, the result is kept in
+simulated_cluster.json, and a table written where docs/explanation/measurement.md has a place for it.
 """
 
 import argparse
