@@ -560,7 +560,6 @@ BUILT_IN = (
     Metric(
         name="peak_cpu_use",
         label="CPUs, peak",
-        cell=".2f",
         unit="cores",
         better="lower",
         kind="ratio",

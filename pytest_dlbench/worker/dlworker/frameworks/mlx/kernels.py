@@ -15,6 +15,6 @@ def recurrent_kernels(run, trainer, device, is_training):
     path = os.path.join(tempfile.mkdtemp(), "network.dot")
     tokens = mx.zeros([1] + trainer.network["input"], mx.int32)
     mx.export_to_dot(path, trainer.forward(tokens))
-    with open(path) as file:
+    with open(path, encoding="utf-8") as file:
         counts = Counter(re.findall(r'label ="(\w+)"', file.read()))
     return step_by_step(trainer.network, counts, ["AddMM", "Matmul"], UNROLLED)
