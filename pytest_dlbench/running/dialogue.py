@@ -21,6 +21,7 @@ from pytest_dlbench.records import (
     Exchange,
     RunOutcome,
     Training,
+    WorkerShare,
 )
 from pytest_dlbench.records.problems import (
     NotFinite,
@@ -125,6 +126,19 @@ class Dialogue(ABC, Generic[S]):
             problem, message = self._workers.named(None, failures.quote(parsed[0]))
             raise NotDoneError(outcome, problem, message)
         return merged(op, parsed)
+
+    def _add_shares(self) -> None:
+        """Add what each of several workers used in the phase that has just ended."""
+        pids, shares = self._workers.pids, self._observer.shares()
+        before = self.measured.get("workers", [WorkerShare(cores=(), cpu_seconds=0.0, rss_peak_bytes=0) for _ in pids])
+        self.measured["workers"] = tuple(
+            WorkerShare(
+                cores=pinning.in_force(pid),
+                cpu_seconds=known.cpu_seconds + seconds,
+                rss_peak_bytes=max(known.rss_peak_bytes, peak),
+            )
+            for pid, (seconds, peak), known in zip(pids, shares, before, strict=True)
+        )
 
     def _hello(self, spec: S, environment: str, **fields: Any) -> messages.Hello:
         case = spec.case

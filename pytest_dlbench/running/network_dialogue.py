@@ -25,7 +25,6 @@ from pytest_dlbench.records import (
     StepCheck,
     Training,
     UpdateCheck,
-    WorkerShare,
 )
 from pytest_dlbench.records.problems import (
     EvaluationVaries,
@@ -36,7 +35,7 @@ from pytest_dlbench.records.problems import (
     StepsMissing,
 )
 from pytest_dlbench.records.reasons import Undivided
-from pytest_dlbench.running import checkpoints, messages, pinning, progress
+from pytest_dlbench.running import checkpoints, messages, progress
 from pytest_dlbench.running.connection import WorkerError
 from pytest_dlbench.running.dialogue import (
     CHECK_SHARE,
@@ -309,19 +308,6 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
         )
         found = self.measured["checkpoint"] = checkpoints.read(known, resumed)
         checkpoints.require_same(found)
-
-    def _add_shares(self) -> None:
-        """Add what each of several workers used in the part of training that has just ended."""
-        pids, shares = self._workers.pids, self._observer.shares()
-        before = self.measured.get("workers", [WorkerShare(cores=(), cpu_seconds=0.0, rss_peak_bytes=0) for _ in pids])
-        self.measured["workers"] = tuple(
-            WorkerShare(
-                cores=pinning.in_force(pid),
-                cpu_seconds=known.cpu_seconds + seconds,
-                rss_peak_bytes=max(known.rss_peak_bytes, peak),
-            )
-            for pid, (seconds, peak), known in zip(pids, shares, before, strict=True)
-        )
 
     def _step_alone(self, spec: NetworkSpec) -> None:
         """Steps without exchange, the last ones: from then on the workers' weights differ."""

@@ -45,6 +45,8 @@ class OperatorDialogue(Dialogue[OperatorSpec]):
         operated: messages.Operated = self._ask(
             "operate", calls=spec.steps, rounds=PROBE_ROUNDS, outputs=PerWorker(inputs["outputs"])
         )
+        if spec.case.workers > 1:
+            self._add_shares()
         _check_calls(spec, passes, operated)
         found = [self._deviations(spec, passes, inputs, rank) for rank in range(spec.case.workers)]
         deviations = {name: max(of_worker[name] for of_worker in found) for name in passes}

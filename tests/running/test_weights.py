@@ -115,7 +115,7 @@ def expected(found, images):
         found[f"bn1.{name}"][:, None, None] for name in ("mean", "variance", "scale", "shift")
     )
     normalised = np.maximum(scale * (convolved - mean) / np.sqrt(variance + 0.1) + shift, 0)
-    return normalised.reshape(len(images), -1) @ found["dense1.weight"] + found["dense1.bias"]
+    return normalised.reshape(len(images), -1) @ found["fc1.weight"] + found["fc1.bias"]
 
 
 def test_frameworks_apply_given_weights_and_running_statistics_alike(tmp_path):

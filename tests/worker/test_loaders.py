@@ -73,7 +73,8 @@ def test_a_loader_has_the_prepared_pixels_in_the_driver_s_order(name, tmp_path):
             if workers is not None:
                 found = first.loading
                 assert (found.loader, found.decoder.partition(" ")[0], found.workers) == (loader, decoder, workers)
-                assert found.deviation <= levels
+                # Scaling a level to an input rounds.
+                assert found.deviation <= levels + 1e-4
                 assert len(found.decode_seconds) == len(found.read_seconds) == len(first.step_seconds) == STEPS - 2
                 assert min(*found.decode_seconds, *found.read_seconds) > 0
                 assert len(then.loading.decode_seconds) == 2

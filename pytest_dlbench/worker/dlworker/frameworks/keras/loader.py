@@ -39,7 +39,7 @@ def batches(images, order, workers, device):
         return
     # What fit has for its batches; it would take the steps itself.
     queue = OrderedEnqueuer(data)
-    queue.start(workers, data.max_queue_size)
+    queue.start()
     try:
         found = queue.get()
         for _ in range(len(data)):

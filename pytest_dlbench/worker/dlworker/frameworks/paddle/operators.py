@@ -76,7 +76,8 @@ class Operator(Passes):
     def _backward(self, _, wanted):
         compute, given = self._built(wanted)
         output, by = compute(), [given[name] for name in wanted]
-        return lambda: paddle.grad(output, by, self.gradient, retain_graph=True)
+        # The graph does not hold the arrays that have no gradient.
+        return lambda _=given: paddle.grad(output, by, self.gradient, retain_graph=True)
 
     def computes_on(self):
         return ("gpu", paddle.device.cuda.get_device_name()) if self.gradient.place.is_gpu_place() else ("cpu", "")
