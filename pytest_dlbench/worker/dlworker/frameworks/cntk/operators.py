@@ -54,9 +54,6 @@ def wait(results):
 class Operator(Passes):
     """The arrays of an operator in CNTK's layouts, and its passes."""
 
-    # They need no output again: the state of a forward pass has it.
-    OF_RECURRENT = "backward"
-
     def __init__(self, operator, arrays, device):
         super().__init__(operator)
         require(device)
@@ -87,16 +84,26 @@ class Operator(Passes):
         output, _, values = self._graph(())
         return lambda: list(output.forward(values, as_numpy=False)[1].values())
 
-    def _backward(self, _, wanted):
+    def _backward(self, name, wanted):
         output, given, values = self._graph(wanted)
-        state, _ = output.forward(values, keep_for_backward={output.output}, as_numpy=False)
-        by, root = [given[name] for name in wanted], {output.output: self.gradient}
+        by, root = [given[part] for part in wanted], {output.output: self.gradient}
 
-        def compute():
+        def forward():
+            return output.forward(values, keep_for_backward={output.output}, as_numpy=False)
+
+        def backward(state):
             found = output.backward(state, root, set(by), as_numpy=False)
             return [found[node] for node in by]
 
-        return compute
+        def together():
+            # The backward pass of a loop cannot be repeated.
+            state, found = forward()
+            return list(found.values()) + backward(state)
+
+        if name == "forward_backward":
+            return together
+        state, _ = forward()
+        return lambda: backward(state)
 
     def computes_on(self):
         return "cpu", ""

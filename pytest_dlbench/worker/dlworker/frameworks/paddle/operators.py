@@ -24,8 +24,8 @@ def _convolution(operator, given):
 
 def _recurrent(operator, given):
     units, zero = operator["units"], nn.initializer.Constant(0.0)
-    # Its kernel always has biases: zeros that are not trained.
-    biases = {name: paddle.ParamAttr(initializer=zero, trainable=False) for name in ("bias_ih_attr", "bias_hh_attr")}
+    # Its kernel always has biases, here zeros, and always computes their gradients.
+    biases = {name: paddle.ParamAttr(initializer=zero) for name in ("bias_ih_attr", "bias_hh_attr")}
     layer = LAYERS[operator["cell"]](units, units, time_major=True, **biases)
     for name, own in (("weights", layer.weight_ih_l0), ("recurrent", layer.weight_hh_l0)):
         own.set_value(given[name])
@@ -47,9 +47,6 @@ def wait(results):
 
 class Operator(Passes):
     """The arrays of an operator on a device, and its passes."""
-
-    # They need no output again: the graph has it.
-    OF_RECURRENT = "backward"
 
     def __init__(self, operator, arrays, device):
         super().__init__(operator)
@@ -73,11 +70,22 @@ class Operator(Passes):
 
         return compute
 
-    def _backward(self, _, wanted):
+    def _backward(self, name, wanted):
         compute, given = self._built(wanted)
-        output, by = compute(), [given[name] for name in wanted]
-        # The graph does not hold the arrays that have no gradient.
-        return lambda _=given: paddle.grad(output, by, self.gradient, retain_graph=True)
+        by = [given[part] for part in wanted]
+
+        def together():
+            # The kernel of recurrent layers computes all gradients, which paddle.grad refuses, and only once.
+            for part in by:
+                part.clear_gradient(set_to_zero=False)
+            output = compute()
+            output.backward(self.gradient)
+            return [output, *(part.grad for part in by)]
+
+        if name == "forward_backward":
+            return together
+        output = compute()
+        return lambda: paddle.grad(output, by, self.gradient, retain_graph=True)
 
     def computes_on(self):
         return ("gpu", paddle.device.cuda.get_device_name()) if self.gradient.place.is_gpu_place() else ("cpu", "")
