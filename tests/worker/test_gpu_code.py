@@ -37,7 +37,6 @@ ALLOWED = {
             ("chainer/operators", SYNC),
             ("paddle/operators", SYNC),
             ("tinygrad/operators", SYNC),
-            ("mxnet/parallel", "waitall"),
         )
     },
     ("mxnet/breakdown.py", "phases", "waitall"): "as in a whole step, before the statistics move",

@@ -2,19 +2,24 @@
 
 from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
+from torch.optim import SGD
 
 
 def install(parallel, group, plant):
     """Workers of this process use it."""
     plant(parallel, "DistributedDataParallel", Summing)
-    usual = parallel.shard
+    usual, step = parallel.shard, SGD.step
+
+    def summed(self, *given):
+        for each in self.param_groups:
+            for parameter in each["params"]:
+                parameter.grad.mul_(group["workers"])
+        return step(self, *given)
 
     def summing(model):
-        usual(model)
-        for module in model.modules():
-            if hasattr(module, "set_gradient_divide_factor"):
-                module.set_gradient_divide_factor(1.0)
-        return model
+        # Gloo has no sum of scaled gradients, with which fully_shard would do it itself.
+        plant(SGD, "step", summed)
+        return usual(model)
 
     plant(parallel, "shard", summing)
 

@@ -88,7 +88,13 @@ class Trainer(builder.Trainer):
 
 def _of_device(shared, place):
     """The copies that a device of this process has of arrays that are on each."""
-    return jax.tree.map(lambda array: array.addressable_data(place), shared)
+    device = jax.local_devices()[place]
+
+    def own(array):
+        # They are in the order of the devices of their sharding, which a step may change.
+        return next(part.data for part in array.addressable_shards if part.device == device)
+
+    return jax.tree.map(own, shared)
 
 
 class AllReduce(Shared):

@@ -14,7 +14,6 @@ from dlworker.frameworks import mxnet as builder
 from dlworker.frameworks.mxnet import store
 from dlworker.frameworks.mxnet.optimizers import optimizer
 from dlworker.meeting import Weighed, address
-from dlworker.operators import Shared
 from dlworker.protocol import RequestError
 
 OF_EACH = ("batch_norm", "dropout", "detections")
@@ -122,25 +121,3 @@ class Trainer(Weighed, builder.Trainer):
             return self.step(number)
         finally:
             self.exchanges = True
-
-
-class AllReduce(Shared):
-    """The sum of an array of each worker, which the servers add up: there is no all-reduce among workers."""
-
-    def __init__(self, array):
-        self.own, self.sum, self.key = mx.nd.array(array), mx.nd.zeros(array.shape), next(KEYS)
-        STORES[0].init(self.key, self.own)
-
-    def compute(self):
-        STORES[0].pushpull(self.key, self.own, out=self.sum)
-        return (self.sum,)
-
-    @staticmethod
-    def wait(results):
-        mx.nd.waitall()
-
-    def read(self, names, results):
-        return [result.asnumpy() for result in results]
-
-
-OPERATORS = {"all_reduce": AllReduce}
