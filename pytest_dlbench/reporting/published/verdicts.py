@@ -32,6 +32,11 @@ WORDS: Mapping[ClaimOutcome, str] = {
     ClaimOutcome.DOES_NOT_HOLD: "does not hold",
     ClaimOutcome.UNDECIDED: "cannot be decided",
 }
+WORDS_OF_SEVERAL = {
+    ClaimOutcome.HOLDS: "hold",
+    ClaimOutcome.DOES_NOT_HOLD: "do not hold",
+    ClaimOutcome.UNDECIDED: "cannot be decided",
+}
 WHY: Mapping[Obstacle, str] = {
     Obstacle.NO_EQUIVALENT: "a framework that it needs has no equivalent that is still developed or can be built",
     Obstacle.NOT_MEASURED: "no metric measures it",
@@ -115,8 +120,8 @@ def as_json(one: Verdict) -> dict[str, Any]:
 
 def summary(found: Sequence[Verdict]) -> str:
     """How many claims have each verdict."""
-    counts = by_outcome(found)
-    parts = (f"{counts.get(outcome.value, 0)} {words}" for outcome, words in WORDS.items())
+    counts = ((outcome, by_outcome(found).get(outcome.value, 0)) for outcome in WORDS)
+    parts = (f"{count} {(WORDS if count == 1 else WORDS_OF_SEVERAL)[outcome]}" for outcome, count in counts)
     return f"of {len(found)} claims: {', '.join(parts)}"
 
 
