@@ -25,6 +25,7 @@ OTHER = {
     "init": ("framework", differs("initial weights", "glorot", "framework")),
     "input": ("pipeline", differs("input", "memory", "pipeline")),
     "allocator": ("default", differs("memory allocator", "tuned", "default")),
+    "weights": ("0123456789ab", differs("given weights", "none", "0123456789ab")),
     "execution": (("deterministic", "tf32"), differs("settings of execution", "none", "deterministic, tf32")),
 }
 

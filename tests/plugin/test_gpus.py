@@ -109,7 +109,7 @@ def test_a_plan_has_the_environments_for_gpus_and_the_reasons_why_the_machine_ca
     nvml.write(A100)
     result, runs = session(
         "--dlbench-plan",
-        "--dlbench-frameworks=numpy,pytorch,chainer,mxnet,theano",
+        "--dlbench-frameworks=numpy,pytorch,chainer,mxnet,paddle,theano",
         "--dlbench-devices=cpu,gpu:0",
         "--dlbench-build",
     )
@@ -120,7 +120,7 @@ def test_a_plan_has_the_environments_for_gpus_and_the_reasons_why_the_machine_ca
             "pytorch-softmax-digits-cpu * runs*",
             "pytorch-softmax-digits-gpu * unsupported: pytorch: CUDA 13 needs NVIDIA's driver 580.65.06 or newer*",
             "chainer-softmax-digits-gpu * runs*",
-            "mxnet-softmax-digits-gpu * skipped: mxnet is not installed: pip install mxnet-cu112*",
+            "mxnet-softmax-digits-gpu * runs*",
             "theano-softmax-digits-gpu * unsupported: theano: its builder is for processors",
         ]
     )
