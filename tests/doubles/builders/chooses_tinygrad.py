@@ -32,5 +32,5 @@ tinygrad.Device = Gpus()
 
 class Trainer:
     def __init__(self, network, recipe, weights, device, seed):
-        tinygrad._choose(device)
+        tinygrad.choose(device)
         raise RequestError("unsupported", "chose %s" % DEV.device)
