@@ -5,4 +5,4 @@ from dlworker.frameworks.tinygrad import SUPPORTS, Trainer, configure, threads, 
 
 __all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 
-builder._kind_and_name = lambda: ("gpu", "")
+builder.kind_and_name = lambda: ("gpu", "")
