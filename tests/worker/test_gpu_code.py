@@ -24,7 +24,6 @@ ALLOWED = {
     ("mxnet/devices.py", "step", "asscalar"): "after waitall, which has waited",
     ("mxnet/devices.py", "leave", "waitall"): "after all steps",
     ("mxnet/devices.py", "copies", "asnumpy"): "after all steps, to compare the devices",
-    ("keras/devices_tensorflow.py", "copies", "numpy"): "after all steps, to compare the devices",
     ("tensorflow/devices.py", "copies", "numpy"): "after all steps, to compare the devices",
     ("mxnet/loader.py", "__call__", "asnumpy"): "in a loader's process, on the processor",
     ("mxnet/loader.py", "batches", "tolist"): "the order, once, before any step",
