@@ -46,7 +46,7 @@ examples:
   dlbench releases jax --plan
   dlbench releases jax --last 5 --pytest="--dlbench-models gatech-lenet,tartu-mnist-cnn --dlbench-threads 1"
   dlbench releases pytorch --of numpy --last 3
-  dlbench releases tinygrad --among 0.12.0,0.14.0 --bench tests/bench
+  dlbench releases mlx --among 0.31.2,0.32.4 --bench tests/bench
 
 exit status: 0 nothing is worse; 1 a case is worse in both sessions, or did not finish; 2 usage error; 3 some
 comparisons are undecided, or a regression was not confirmed; 130 Ctrl-C
@@ -144,7 +144,10 @@ def _versions(asked: argparse.Namespace, framework: Framework) -> Sequence[str]:
 def _side(asked: argparse.Namespace, framework: Framework, version: str) -> str:
     """A side of a comparison: a version of the framework, or a file of its pins with one of its dependency."""
     if not asked.of:
-        return f"{asked.framework}=={version}"
+        side = f"{asked.framework}=={version}"
+        # A version that the builder does not serve is refused before anything is run.
+        KNOWN.find("framework", side, WHERE)
+        return side
     environment = framework.environments[0]
     pins = {pin.partition("==")[0] for pin in environment.requirements}
     if asked.of not in pins:

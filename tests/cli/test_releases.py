@@ -113,9 +113,10 @@ def test_releases_of_a_dependency_leave_the_other_pins_as_they_are(tmp_path, mon
         (["mlx", "--among", "0.32.4,0.32.3"], "expected the oldest version first"),
         (["mlx", "--of", "scipy", "--among", "1.1,1.2"], "--of scipy: mlx pins mlx, mlx-cpu, numpy"),
         (["mlxx"], "did you mean"),
+        (["tinygrad", "--among", "0.12.0,0.14.0"], "serves tinygrad>=0.14, not 0.12.0; the nearest is tinygrad==0.14"),
         (["mlx", "--among", "1.x,2"], "--among: Invalid version: '1.x'"),
     ],
-    ids=["one", "order", "no dependency", "unknown", "no version"],
+    ids=["one", "order", "no dependency", "unknown", "not served", "no version"],
 )
 def test_wrong_arguments_are_usage_errors_that_say_what_is_right(words, problem, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
