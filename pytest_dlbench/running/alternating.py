@@ -1,7 +1,8 @@
 """Two runs whose steps alternate: both workers are alive, and one waits while the other takes a step.
 
 What disturbs the machine then disturbs neighbouring steps of both sides alike, which their ratio cancels. Both workers
-have the same cores. The order of the sides is drawn for every two steps of each: A B B A, or B A A B.
+have the same cores, and so has the driver meanwhile. The order of the sides is drawn for every two steps of each:
+A B B A, or B A A B.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ import psutil
 from pytest_dlbench.environments.placing import Absent, Place
 from pytest_dlbench.records import Alternation, Run, Timeline, Usage
 from pytest_dlbench.records.reasons import SequentialPairs
+from pytest_dlbench.running import pinning
 from pytest_dlbench.running.run_hooks import NO_HOOKS, RunHooks
 from pytest_dlbench.running.run_spec import NetworkSpec, ProgramSpec, RunSpec
 from pytest_dlbench.running.training import Attempt
@@ -77,9 +79,11 @@ def _take_turns(one: Attempt, other: Attempt, order: Random) -> None:
     """Steps in turn until one of the two has ended; then the other goes on alone."""
     sides = (one, other)
     other.proceed()
-    for side in turns(order):
-        if not sides[side].proceed():
-            break
+    # Where a step has just ended nothing sleeps: to wake another processor twice takes longer than a short step.
+    with pinning.pinned(frozenset(pinning.in_force(one.pid))):
+        for side in turns(order):
+            if not sides[side].proceed():
+                break
     for attempt in sides:
         while attempt.proceed():
             pass

@@ -75,6 +75,8 @@ class Dialogue(ABC, Generic[S]):
         self._period_seconds = spec.sample_period_seconds
         self._steps, self._hooks = spec.steps, hooks
         self._sample_due = 0.0
+        # While steps alternate, the driver has the workers' cores (alternating.py): a sample would disturb a step.
+        self._sampled_on = pinning.others(workers.pids) if spec.alternates else frozenset()
         self.measured: dict[str, Any] = {"usage": {}}
 
     def observed(self) -> dict[str, Any]:
@@ -116,7 +118,7 @@ class Dialogue(ABC, Generic[S]):
         answers = self._workers.request(
             op,
             deadline=self._deadline,
-            waiting=self._observer.sample,
+            waiting=self._sample,
             period_seconds=self._period_seconds,
             **fields,
         )
@@ -216,10 +218,14 @@ class Dialogue(ABC, Generic[S]):
     def _step(self, number: int) -> messages.Stepped:
         # Most steps are shorter than the sampling period.
         if monotonic() >= self._sample_due:
-            self._observer.sample()
+            self._sample()
             self._sample_due = monotonic() + self._period_seconds
         stepped: messages.Stepped = self._answered("step", number=number)
         return stepped
+
+    def _sample(self) -> None:
+        with pinning.pinned(self._sampled_on):
+            self._observer.sample()
 
     def _add_alternated(self, spec: S, first: int, taken: Sequence[messages.Stepped]) -> None:
         """Append steps that alternated with the other worker's."""

@@ -5,7 +5,7 @@ left alone.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -91,8 +91,16 @@ def pinned(cores: frozenset[int]) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
+def others(pids: Iterable[int]) -> frozenset[int]:
+    """The cores that this thread may use and none of these processes may; none if the system cannot pin processes."""
+    return frozenset(in_force(0)).difference(*map(in_force, pids))
+
+
 def in_force(pid: int) -> tuple[int, ...]:
-    """The cores that a process may use, from the kernel; none if it has ended, or the system cannot pin processes."""
+    """The cores that a process may use, from the kernel; none if it has ended, or the system cannot pin processes.
+
+    0 is the calling thread.
+    """
     try:
         return tuple(sorted(os.sched_getaffinity(pid)))
     except (AttributeError, OSError):

@@ -14,7 +14,7 @@ import pytest
 from pytest_dlbench.judging import METRICS, alternation
 from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.records.reasons import SequentialPairs
-from pytest_dlbench.running import alternating, connection, dialogue, launch
+from pytest_dlbench.running import alternating, connection, dialogue, launch, pinning
 from pytest_dlbench.running.alternating import train_pair, turns
 from pytest_dlbench.running.pairs import Pairs, UnfinishedError
 from pytest_dlbench.running.progress import Silent
@@ -179,6 +179,33 @@ def disturbed(folder, action):
     sides = [spec("paced", folder, steps=240, sample_period_seconds=0.02) for _ in range(2)]
     hooks = replace(NO_HOOKS, samplers=(lambda pid: Disturbing(pid, action),))
     return train_pair(*sides, 0, Random(1), (hooks, NO_HOOKS))
+
+
+class Watching(Random):
+    """An order that notes the cores of the driver as it is drawn: between two turns."""
+
+    def __init__(self):
+        super().__init__(1)
+        self.cores = set()
+
+    def randrange(self, *bounds):
+        self.cores.add(frozenset(pinning.in_force(0)))
+        return super().randrange(*bounds)
+
+
+def test_the_driver_has_the_cores_of_the_workers_while_they_take_turns(plain):
+    before, order = pinning.in_force(0), Watching()
+    run, _ = train_pair(plain, plain, 0, order)
+    assert order.cores == {frozenset(run.cores)}
+    assert pinning.in_force(0) == before
+
+
+def test_samples_between_turns_are_taken_on_other_cores(folder):
+    sampled = set()
+    run, _ = disturbed(folder, lambda _: sampled.add(frozenset(pinning.in_force(0))))
+    every = frozenset(pinning.in_force(0))
+    # On a machine with no others, the driver shares those of the workers.
+    assert sampled == {every - frozenset(run.cores) or every}
 
 
 def test_a_worker_that_is_killed_is_a_crash_and_the_other_goes_on_alone(folder):
