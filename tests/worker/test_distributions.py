@@ -2,6 +2,7 @@
 
 import sys
 from importlib import metadata
+from types import ModuleType
 
 import pytest
 
@@ -65,3 +66,16 @@ def test_a_reported_name_is_a_distribution_or_one_of_its_modules(distributions):
     known = {"theano-pymc": ("1.1.2", {"theano"}), "keras": ("3.15.1", {"keras"}), "clang": ("18.1", {"clang"})}
     found = distributions.sources({"theano": "1.1.2", "Keras": "3.15.1", "clang": "14.0", "mine": "1"}, known)
     assert found == {"theano": {"theano-pymc": "1.1.2"}, "Keras": {"keras": "3.15.1"}}
+
+
+def test_of_the_user_s_folder_only_its_own_modules_count(distributions, monkeypatch, tmp_path):
+    root, here = WORKER_FOLDER.parents[1], ModuleType("theirs")
+    here.__file__ = str(root / "theirs.py")
+    worker = ModuleType("__main__")
+    # In an environment inside the user's folder; the worker itself may run in another environment.
+    worker.__file__ = str(WORKER_FOLDER / "dlworker" / "programs" / "__main__.py")
+    revision = ModuleType("revision")
+    revision.__file__ = str(root / "tests" / "revision.py")
+    monkeypatch.setattr(sys, "modules", {"__main__": worker, "theirs": here, "revision": revision})
+    assert distributions.imported_from(str(root), str(root / "tests")) == ["theirs"]
+    assert distributions.imported_from(None, None) == []

@@ -82,16 +82,18 @@ def _lines(file):
 def imported_from(folder, checkout):
     """The modules that come from a folder, apart from dlworker; none without a folder.
 
-    Environments and the checkout may be in it, and do not count.
+    Environments and the checkout may be in it, and do not count. Nor does the environment of the driver, which has
+    dlworker: with it, the worker's main module is there, whatever its own environment.
     """
     if folder is None:
         return []
-    inside, *others = [os.path.join(os.path.realpath(path), "") for path in (folder, sys.prefix, checkout)]
+    here = os.path.dirname(__file__)
+    inside, *others = [os.path.join(os.path.realpath(path), "") for path in (folder, sys.prefix, checkout, here)]
     found = []
     for name, module in sorted(sys.modules.items()):
         # Not by getattr, which may load a lazy module.
         path = getattr(module, "__dict__", {}).get("__file__")
         path = os.path.realpath(path) if isinstance(path, str) else ""
-        if path.startswith(inside) and not path.startswith(tuple(others)) and name.partition(".")[0] != "dlworker":
+        if path.startswith(inside) and not path.startswith(tuple(others)):
             found.append(name)
     return found
