@@ -167,7 +167,8 @@ def session_of(config: pytest.Config) -> "Session":
             worker=worker.get("workerid", ""),
             workers=worker.get("workercount", 1),
             tests=config.stash.get(PAIRED, 1),
-            name=config.stash[NAME],
+            # Only a session of pytest can be resumed, by the name in its journal.
+            name="" if _is_taken(config) else config.stash[NAME],
             resumed=config.stash[RESUMED],
             cases=config.stash.get(CASES, 1),
         )

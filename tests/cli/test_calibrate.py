@@ -11,6 +11,7 @@ import pytest
 from pytest_dlbench.cli.main import main
 from pytest_dlbench.records import Calibration, Case, Machine, codec
 from pytest_dlbench.records.reasons import NoDropout
+from pytest_dlbench.storing import resuming
 from pytest_dlbench.storing.calibrations import CalibrationStore
 
 ROOT = Path(__file__).parents[2]
@@ -135,6 +136,8 @@ def test_what_a_test_measures_is_calibrated_where_its_gate_reads_it(here, capsys
     assert "accuracy" not in found.spreads
     assert {"step_time", "peak_rss"} <= found.spreads.keys()
     assert CalibrationStore(folder=here / "baselines").read(found.case, found.context.machine) == found
+    # Its journal is not that of an interrupted session of pytest.
+    assert resuming.resume(Path(answer["journal"]).parent, resuming.NEWEST) is None
     # A program's learning is its own: no fault of it is planted.
     assert [fault.name for fault in found.faults] == [f"{share} % slower" for share in (10, 5, 2, 1)]
     assert found.faults[0].verdict.metric == "step_time"
