@@ -14,12 +14,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -35,7 +35,6 @@ GIT = {
 # eight.
 QUICK = ("--dlbench-max-runs=8", "--dlbench-allow=invalid", "--dlbench-tolerance=step_time:40%")
 THOROUGH = ("--dlbench-allow=invalid",)
-FULL = pytest.mark.skipif(os.environ.get("EXAMPLES_FULL") != "1", reason="only with EXAMPLES_FULL=1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +52,7 @@ class Example:
     step: str = "step_time"
 
 
-STEP_TIMES = {"step_time", "step_time_median"}
+STEP_TIMES = frozenset({"step_time", "step_time_median"})
 PREPARED = ("programs/inputs.py", "    return images / 8 - 1\n")
 EXAMPLES: Mapping[str, Example] = {
     "pytorch": Example(place=PREPARED, worse=("programs/digits.py", 'run.parameters["rate"]', "1e-4")),
@@ -77,6 +76,14 @@ EXAMPLES: Mapping[str, Example] = {
     ),
     "inference-server": Example(place=PREPARED, worse=("programs/server.py", "epochs=15", "epochs=1")),
 }
+
+
+class Compared(NamedTuple):
+    """pytest's exit status of a comparison, what it found of the case, and what it printed."""
+
+    status: int
+    case: Mapping[str, Any]
+    output: str
 
 
 class Repository:
@@ -134,12 +141,12 @@ class Repository:
         self.plant(f"sum(range({amount}))")
         self.commit(f"Add up {amount} numbers in each step")
 
-    def compare(self, *options: str) -> tuple[int, Mapping[str, Any], str]:
-        """The branch and main in pairs: pytest's exit status, what it found of the case, and what it printed."""
+    def compare(self, *options: str) -> Compared:
+        """The branch and main in pairs."""
         _, compared = self.commands()
         return self.run(compared, *options)
 
-    def compare_quickly(self) -> tuple[int, Mapping[str, Any], str]:
+    def compare_quickly(self) -> Compared:
         """The same, for large changes."""
         return self.compare(*QUICK, f"--dlbench-tolerance={self.example.step}:40%")
 
@@ -157,7 +164,7 @@ class Repository:
         measured, compared = re.findall(r"(?m)^pytest ([^#\n]*)", text)
         return measured, compared
 
-    def run(self, arguments: str, *options: str) -> tuple[int, Mapping[str, Any], str]:
+    def run(self, arguments: str, *options: str) -> Compared:
         command = [sys.executable, "-m", "pytest", *arguments.split(), "--dlbench-json=session.json", *options]
         # This may itself be a test of the main suite, whose pytest has options of its own.
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
@@ -165,7 +172,7 @@ class Repository:
         own = {**inherited, "DLBENCH_LOCKS": str(self.folder.parent / "locks")}
         done = subprocess.run(command, cwd=self.folder, env=own, capture_output=True, text=True, check=False)
         (case,) = json.loads((self.folder / "session.json").read_text())["cases"] if done.returncode < 2 else ({},)
-        return done.returncode, case, done.stdout + done.stderr
+        return Compared(done.returncode, case, done.stdout + done.stderr)
 
 
 def figure(case: Mapping[str, Any], metric: str) -> float:
@@ -229,52 +236,65 @@ def test_its_own_test_passes_and_a_slow_commit_is_found(repository: Repository) 
     assert regressed(case) & STEP_TIMES
 
 
-@FULL
-def test_a_commit_without_a_change_passes(repository: Repository) -> None:
+def unchanged(repository: Repository) -> Compared:
+    """A commit that changes nothing."""
     repository.branch_off()
     with (repository.folder / "README.md").open("a") as file:
         file.write("\nNothing else changed.\n")
     repository.commit("Say that nothing changed")
-    status, case, output = repository.compare_quickly()
-    print(output)
-    assert status == 0
-    assert regressed(case) == set()
+    return repository.compare_quickly()
 
 
-@FULL
-def test_five_percent_more_time_are_found(repository: Repository) -> None:
+def slower(repository: Repository) -> Compared:
+    """A commit with 5 % more time in each step."""
     measured = repository.alone()
     repository.branch_off()
     repository.slow_down(0.05, measured)
-    status, case, output = repository.compare(*THOROUGH)
-    print(output)
-    assert status == 1
-    assert regressed(case) & STEP_TIMES
+    return repository.compare(*THOROUGH)
 
 
-@FULL
-def test_memory_that_grows_is_found(repository: Repository) -> None:
+def grows(repository: Repository) -> Compared:
+    """A commit whose memory grows with each step."""
     measured = repository.alone()
     calls = repository.example.calls * len(measured["record"]["runs"][0]["training"]["step_seconds"])
     amount = round(0.2 * figure(measured, "peak_rss") / calls)
     repository.branch_off()
     repository.plant(f'kept.append(b"x" * {amount})', "\n\nkept = []\n")
     repository.commit(f"Keep {amount} bytes of each step")
-    status, case, output = repository.compare_quickly()
-    print(output)
-    assert status == 1
-    assert regressed(case) & {"peak_rss", "leak"}
+    return repository.compare_quickly()
 
 
-@FULL
-def test_a_lower_accuracy_is_found(repository: Repository) -> None:
+def learns_less(repository: Repository) -> Compared:
+    """A commit with a lower accuracy."""
     file, old, new = repository.example.worse
     # The test of the example asks for an accuracy, too; here the comparison must find it.
     repository.ask_for_nothing()
     repository.branch_off()
     repository.replace(file, old, new)
     repository.commit("Learn less")
-    status, case, output = repository.compare_quickly()
-    print(output)
-    assert status == 1
-    assert "accuracy" in regressed(case)
+    return repository.compare_quickly()
+
+
+# What each commit does, and the metrics of which one must have regressed: none where the case must pass.
+COMMITS: Mapping[str, tuple[Callable[[Repository], Compared], frozenset[str]]] = {
+    "changes nothing": (unchanged, frozenset()),
+    "+5 % in each step": (slower, STEP_TIMES),
+    "memory that grows": (grows, frozenset({"peak_rss", "leak"})),
+    "learns less": (learns_less, frozenset({"accuracy"})),
+}
+
+
+def is_right(found: Compared, expected: frozenset[str]) -> bool:
+    """Whether a comparison ended as its commit requires."""
+    if not expected:
+        return found.status == 0 and not regressed(found.case)
+    return found.status == 1 and bool(regressed(found.case) & expected)
+
+
+@pytest.mark.skipif(os.environ.get("EXAMPLES_FULL") != "1", reason="only with EXAMPLES_FULL=1")
+@pytest.mark.parametrize("commit", COMMITS)
+def test_a_commit_is_judged_by_what_it_does(repository: Repository, commit: str) -> None:
+    compare, expected = COMMITS[commit]
+    found = compare(repository)
+    print(found.output)
+    assert is_right(found, expected), found.case

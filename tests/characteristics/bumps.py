@@ -21,20 +21,18 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean, median
 from time import monotonic
 
-import msgspec
-import psutil
-
 from pytest_dlbench.model import infer
 from pytest_dlbench.records import CaseOutcome, CaseResult, VerdictOutcome
 from pytest_dlbench.storing.recorded import read
 from pytest_dlbench.zoo import MODELS as KNOWN_MODELS
+from tests.characteristics.lines import append, lines
+from tests.characteristics.load import neighbours
 from tests.figures import heading, row
 
 BENCH = Path(__file__).parents[2] / "bench" / "test_training.py"
@@ -42,8 +40,6 @@ BENCH = Path(__file__).parents[2] / "bench" / "test_training.py"
 MODELS = ("gatech-lenet", "gatech-caffe-cifar10", "gatech-theano-mnist", "gatech-torch-mnist")
 BATCH_SIZES = (16, 32)
 PLANTED_IN = (MODELS[1], BATCH_SIZES[1])
-# Until the process that started it has ended, however that ended.
-COMPUTE = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: sum(range(10**6))"
 # Other load on the machine is part of the measurement.
 USUAL = ("-q", "-p", "tests.doubles.pytorch_planted", "--dlbench-allow=invalid", "--dlbench-threads=1")
 
@@ -97,22 +93,6 @@ def is_planted(case: str) -> bool:
     """Whether this is the case that may have more arithmetic."""
     model, batch_size = PLANTED_IN
     return f"-{model}-" in case and f"-batch_size{batch_size}-" in case
-
-
-@contextmanager
-def neighbours(count: int) -> Iterator[None]:
-    """A process that computes on each of the first ``count`` cores."""
-    started = []
-    try:
-        for core in range(count):
-            process = subprocess.Popen([sys.executable, "-c", COMPUTE])
-            started.append(process)
-            psutil.Process(process.pid).cpu_affinity([core])
-        yield
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,22 +189,6 @@ def summary(bumps: list[Bump]) -> Iterator[str]:
         )
 
 
-def lines(file: Path) -> list[Bump]:
-    """The bumps of a file; the last line may have been cut."""
-    found = file.read_bytes().splitlines(keepends=True) if file.exists() else []
-    return [msgspec.json.decode(line, type=Bump) for line in found if line.endswith(b"\n")]
-
-
-def append(file: Path, one: Bump) -> None:
-    """Add a line, after what may be left of one that was cut."""
-    known = file.read_bytes() if file.exists() else b""
-    whole = known[: known.rfind(b"\n") + 1]
-    if whole != known:
-        file.write_bytes(whole)
-    with file.open("ab") as out:
-        out.write(msgspec.json.encode(asdict(one)) + b"\n")
-
-
 def main() -> int:
     """Run the bumps that are missing, or summarise those that there are."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -245,10 +209,10 @@ def main() -> int:
         known=Path(f"{asked.file}.earlier-{asked.scale}-{asked.earlier}"),
     )
     wanted = (kind.planted, kind.neighbours, kind.tolerance, kind.scale, kind.earlier)
-    while not asked.summary and [one.kind for one in lines(asked.file)].count(wanted) < asked.bumps:
+    while not asked.summary and [one.kind for one in lines(asked.file, Bump)].count(wanted) < asked.bumps:
         with_earlier(kind)
         append(asked.file, bump(kind))
-    print("\n".join(summary(lines(asked.file))))
+    print("\n".join(summary(lines(asked.file, Bump))))
     return 0
 
 

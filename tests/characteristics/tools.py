@@ -30,7 +30,7 @@ from time import monotonic
 import msgspec
 
 from examples.test_examples import GIT, Example, Repository, regressed
-from tests.characteristics.bumps import neighbours
+from tests.characteristics.load import neighbours
 
 FOLDER = Path(".dlbench") / "tools"
 PAGE = Path("docs") / "tutorials" / "your-own-loop.md"
