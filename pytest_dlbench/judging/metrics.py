@@ -785,6 +785,16 @@ BUILT_IN = (
         is_optional=True,
     ),
     Metric(
+        name="gpu_step_time",
+        label="step on GPU",
+        unit="s",
+        better="lower",
+        kind="ratio",
+        value=readings.gpu_step_time,
+        purpose="training",
+        is_optional=True,
+    ),
+    Metric(
         name="gpu_allocated",
         label="GPU allocated",
         unit="bytes",

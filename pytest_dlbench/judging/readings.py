@@ -340,6 +340,12 @@ def input_wait(run: Run) -> float | None:
     return median(training.input_seconds[warm_up(training.step_seconds).steps :]) if training.input_seconds else None
 
 
+def gpu_step_time(run: Run) -> float | None:
+    """Median seconds per step, after the warm-up, by the GPU's own clock."""
+    training = trained(run)
+    return median(training.device_seconds[warm_up(training.step_seconds).steps :]) if training.device_seconds else None
+
+
 def loading(part: Literal["read_seconds", "decode_seconds", "collate_seconds"]) -> Callable[[Run], float | None]:
     """The median seconds, after the warm-up, that a loader needed for one part of its work on a step's batch."""
 

@@ -77,7 +77,8 @@ class Training:
     the part of each step that was spent waiting for its batch, empty if all data was handed over before. ``tokens`` is
     the number of input tokens, None if the input is not text; ``device_peak_bytes`` is the peak of the framework's own
     allocator on its GPU, None if the framework does not report it. ``chunks`` are the numbers of steps that were timed
-    together, and have the same ``step_seconds``; empty if each was timed. ``loading`` is None unless a loader made
+    together, and have the same ``step_seconds``; empty if each was timed. ``device_seconds`` are those of each step by
+    the clock of the GPU itself, empty where the framework does not offer it. ``loading`` is None unless a loader made
     batches from JPEG files.
     """
 
@@ -93,6 +94,7 @@ class Training:
     input_seconds: tuple[float, ...] = ()
     alternation: Alternation | None = None
     chunks: tuple[int, ...] = ()
+    device_seconds: tuple[float, ...] = ()
     loading: Loading | None = None
 
 

@@ -309,6 +309,7 @@ class Dialogue(ABC, Generic[S]):
                 device_peak_bytes=trained.device_peak_bytes,
                 input_seconds=trained.input_seconds,
                 chunks=trained.chunks,
+                device_seconds=trained.device_seconds,
                 loading=trained.loading,
             )
             return
@@ -323,6 +324,7 @@ class Dialogue(ABC, Generic[S]):
             device_peak_bytes=trained.device_peak_bytes,
             input_seconds=known.input_seconds + trained.input_seconds,
             chunks=known.chunks + trained.chunks,
+            device_seconds=known.device_seconds + trained.device_seconds,
             loading=known.loading and trained.loading and known.loading.followed_by(trained.loading),
         )
 

@@ -57,7 +57,8 @@ class Built:
 class TrainedOn:
     """Seconds and loss of every step. A loss that is not finite is text, and ends the list.
 
-    ``chunks`` are the numbers of steps between which the device was waited for, empty if after each.
+    ``chunks`` are the numbers of steps between which the device was waited for, empty if after each;
+    ``device_seconds`` are those of each step by the clock of the GPU itself, if the framework offers it.
 
     ``began`` is when the first step began, on the monotonic clock that worker and driver share. ``device_peak_bytes``
     is the peak of the framework's own allocator on the GPU; if it is None, ``device_peak_absent`` says why, or is empty
@@ -72,6 +73,7 @@ class TrainedOn:
     device_peak_absent: str = ""
     input_seconds: tuple[float, ...] = ()
     chunks: tuple[int, ...] = ()
+    device_seconds: tuple[float, ...] = ()
     loading: Loading | None = None
 
     def __post_init__(self) -> None:
@@ -79,6 +81,8 @@ class TrainedOn:
             raise ValueError(f"the loader's seconds are not those of {len(self.step_seconds)} steps")
         if self.chunks and sum(self.chunks) != len(self.step_seconds):
             raise ValueError(f"the chunks have {sum(self.chunks)} steps, of {len(self.step_seconds)}")
+        if self.device_seconds and len(self.device_seconds) != len(self.step_seconds):
+            raise ValueError(f"{len(self.device_seconds)} times of the device for {len(self.step_seconds)} steps")
         if self.input_seconds and len(self.input_seconds) != len(self.step_seconds):
             raise ValueError(f"{len(self.input_seconds)} input waits for {len(self.step_seconds)} steps")
         if not all(seconds > 0 for seconds in self.step_seconds):

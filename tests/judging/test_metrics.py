@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pytest_dlbench.errors import OptionError
 from pytest_dlbench.judging import METRICS, Metric, extended, read_all, steady_steps, summarise
 from pytest_dlbench.judging.metrics import hooked
+from pytest_dlbench.judging.warm_up import warm_up
 from pytest_dlbench.records import POWER_LIMIT, GpuUsage, RunOutcome, Timeline
 from tests.doubles import records
 
@@ -27,6 +28,7 @@ OF_LOADERS = {"read_time", "decode_time", "collate_time"}
 OF_PAIRS = {"step_cpu_time"}
 OF_SOME_MACHINES = {
     *("energy", "gpu_energy", "gpu_memory", "gpu_utilisation", "gpu_allocated", "gpu_power", "gpu_clock"),
+    "gpu_step_time",
     *("gpu_temperature", "gpu_throttled", "samples_per_joule", "peak_gpu_utilisation"),
 }
 # Of runs that were sampled as they are now: below.
@@ -278,6 +280,13 @@ def test_gpu_memory_is_what_the_framework_reports():
     assert value("gpu_allocated", records.run(training=replace(records.training(), device_peak_bytes=7))) == 7
 
 
+def test_the_time_of_a_step_on_a_gpu_is_by_its_own_clock_after_the_warm_up():
+    training = records.training((9.0, *[0.1] * 20))
+    before = warm_up(training.step_seconds).steps
+    training = replace(training, device_seconds=(8.0,) * before + (0.09,) * (21 - before))
+    assert value("gpu_step_time", records.run(training=training)) == 0.09
+
+
 def test_the_latency_of_a_batch_excludes_the_first():
     run = records.inferred((9.0, *(0.1 * tenth for tenth in range(1, 12))), batch_size=4)
     assert [value(name, run) for name in OF_INFERENCE] == pytest.approx([0.2, 0.6, 1.0])
@@ -306,7 +315,8 @@ def test_what_only_some_machines_tell_is_read_off_their_runs_and_absent_elsewher
         slowed_shares={"hot (driver)": 0.25},
     )
     usage = {"train": records.usage(gpus=(full,), readings={"package_joules": 80.0})}
-    training = replace(records.run().training, device_peak_bytes=100)
+    training = records.training()
+    training = replace(training, device_peak_bytes=100, device_seconds=training.step_seconds)
     assert value(name, records.run(usage=usage, training=training)) > 0
     assert value(name, records.run()) is None
 

@@ -1,5 +1,7 @@
 """Sessions on a machine with GPUs: real sessions, workers and records, with a driver that has no hardware."""
 
+from operator import le
+
 import pytest
 
 from pytest_dlbench.storing import Entry, read_journal
@@ -38,7 +40,8 @@ def test_a_case_on_a_gpu_has_its_lease_and_what_the_gpu_reports(session, nvml):
     assert run.versions["cuda_visible_devices"] in ("GPU-a", "GPU-b")
     assert run.versions["cuda_device_order"] == "PCI_BUS_ID"
     (gpu,) = run.usage["train"].gpus
-    assert sum(run.training.chunks) == len(run.training.step_seconds)
+    assert sum(run.training.chunks) == len(run.training.step_seconds) == len(run.training.device_seconds)
+    assert all(map(le, run.training.device_seconds, run.training.step_seconds))
     assert (gpu.uuid, gpu.utilisation) == (run.versions["cuda_visible_devices"], 0.9)
     assert run.speed.published_flops_per_second == 19.5e12
     assert 0 < run.flop_utilisation < 1

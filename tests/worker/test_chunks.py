@@ -1,7 +1,9 @@
 """Steps that are timed together, as on GPUs, where waiting for one takes longer than a small step."""
 
 import math
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from tests.worker.test_mixed_precision import NETWORK, RECIPE
 
 DISPATCH_SECONDS, STEP_SECONDS, WAIT_SECONDS, COMPILE_SECONDS = 20e-6, 500e-6, 100e-6, 2.0
 CHUNK_SECONDS = 0.1
+BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
 # Frameworks whose steps need not wait for the device, or whose losses might share an array.
 FRAMEWORK_NAMES = ("pytorch", "jax", "tensorflow", "paddle", "tinygrad", "mlx", "mxnet", "chainer")
 
@@ -43,6 +46,18 @@ class Device:
         self.free = max(self.free, self.now) + STEP_SECONDS
         return Loss(self, self.free, math.nan if number == self._not_finite else 1 / (1 + number))
 
+    def mark(self):
+        return Mark(self, max(self.free, self.now))
+
+    def marked_seconds(self, first, last):
+        assert last.time <= self.now, "it is read before it was reached"
+        return last.time - first.time
+
+
+class Mark:
+    def __init__(self, device, time):
+        self.device, self.time = device, time
+
 
 class Loss:
     def __init__(self, device, ready, value):
@@ -56,17 +71,17 @@ class Loss:
 
 @pytest.fixture
 def timed(training, monkeypatch):
-    """Seconds, losses and chunks of steps on a device."""
+    """Seconds, losses and chunks of steps on a device, and their seconds by a clock of its own."""
 
-    def timed(device, steps, first=0):
+    def timed(device, steps, first=0, clock=None):
         monkeypatch.setattr(training, "monotonic", lambda: device.now)
-        return training.timed_chunks(device, steps, first, CHUNK_SECONDS)
+        return training.timed_chunks(device, steps, first, CHUNK_SECONDS, clock)
 
     return timed
 
 
 def test_a_step_takes_what_the_device_takes_for_it(timed):
-    seconds, _, _ = timed(Device(), 5000)
+    seconds, *_ = timed(Device(), 5000)
     assert seconds[-1] == pytest.approx(STEP_SECONDS, rel=0.01)
 
 
@@ -79,7 +94,7 @@ def test_waiting_for_each_step_adds_the_wait_and_the_dispatch(training, monkeypa
 
 def test_the_host_waits_once_in_about_a_tenth_of_a_second(timed):
     device = Device()
-    seconds, _, chunks = timed(device, 5000)
+    seconds, _, chunks, _ = timed(device, 5000)
     ends = [sum(chunks[:place]) for place in range(len(chunks) + 1)]
     lengths = [sum(seconds[begin:end]) for begin, end in pairwise(ends)]
     # The first step compiles, and the next few chunks find their size; the last has what is left.
@@ -89,14 +104,14 @@ def test_the_host_waits_once_in_about_a_tenth_of_a_second(timed):
 
 
 def test_the_first_step_is_timed_alone(timed):
-    seconds, _, chunks = timed(Device(), 100)
+    seconds, _, chunks, _ = timed(Device(), 100)
     assert chunks[0] == 1
     assert seconds[0] > COMPILE_SECONDS > 100 * seconds[1]
 
 
 def test_every_step_is_taken_once_in_order_and_has_its_own_loss(timed):
     device = Device()
-    seconds, losses, chunks = timed(device, 300, 40)
+    seconds, losses, chunks, _ = timed(device, 300, 40)
     assert device.taken == list(range(40, 340))
     assert losses == [1 / (1 + number) for number in range(40, 340)]
     assert len(seconds) == sum(chunks) == 300
@@ -104,7 +119,7 @@ def test_every_step_is_taken_once_in_order_and_has_its_own_loss(timed):
 
 def test_the_whole_time_is_that_of_the_steps(timed):
     device = Device()
-    seconds, _, _ = timed(device, 300)
+    seconds, *_ = timed(device, 300)
     # What is left is reading losses that are already computed.
     assert device.free == pytest.approx(sum(seconds), rel=0.05)
 
@@ -116,10 +131,42 @@ def test_steps_that_take_longer_than_a_chunk_are_timed_one_by_one(timed, monkeyp
 
 @pytest.mark.parametrize("place", [0, 1, 150, 299])
 def test_training_ends_at_a_loss_that_is_not_finite(timed, place):
-    seconds, losses, chunks = timed(Device(not_finite=place), 300)
+    seconds, losses, chunks, _ = timed(Device(not_finite=place), 300)
     assert losses[place:] == ["nan"]
     assert all(math.isfinite(loss) for loss in losses[:place])
     assert len(seconds) == sum(chunks) == place + 1
+
+
+def test_a_device_s_own_clock_does_not_count_the_wait(timed):
+    device = Device(not_finite=290)
+    seconds, _, chunks, own = timed(device, 300, clock=device)
+    assert len(own) == len(seconds) == 291
+    assert max(chunks) > 1
+    # What the host dispatches first, and how long it waits in the end, are shared by the steps of a chunk.
+    assert own[-1] == pytest.approx(STEP_SECONDS + DISPATCH_SECONDS / 200, rel=0.01)
+    assert own[-1] < seconds[-1]
+
+
+def test_a_device_without_a_clock_has_no_times_of_its_own(timed):
+    class Unmarked(Device):
+        def mark(self):
+            return None
+
+    device = Unmarked()
+    assert timed(device, 30, clock=device)[3] == timed(Device(), 30)[3] == []
+
+
+def test_pytorch_marks_the_work_of_a_gpu_by_events(tmp_path):
+    place_of("pytorch")
+    data = prepare(synthetic_for(NETWORK.model), tmp_path)
+    marked = replace(FRAMEWORKS["pytorch"], builder="marked_pytorch", folders=(BUILDERS,))
+    with session(marked, tmp_path / "run") as asked:
+        asked.hello()
+        asked.build(NETWORK, RECIPE)
+        trained = asked.train(data, RECIPE, 12, chunk_seconds=1e6)
+    assert not isinstance(trained, Failed), trained.traceback
+    # An event of the double is a number, each 2 ms after the one before.
+    assert trained.device_seconds == pytest.approx([2e-3, *[2e-3 / 8] * 8, *[2e-3 / 3] * 3])
 
 
 @pytest.mark.parametrize("name", FRAMEWORK_NAMES)
@@ -137,6 +184,8 @@ def test_the_losses_of_a_framework_are_those_of_steps_that_are_waited_for(name, 
             found[chunk_seconds] = trained, more
     (alone, more_alone), (together, more_together) = found.values()
     assert (alone.chunks, together.chunks) == ((), (1, 8, 3))
+    # On a processor.
+    assert together.device_seconds == ()
     assert together.losses == pytest.approx(alone.losses, rel=1e-5)
     assert more_together.losses == pytest.approx(more_alone.losses, rel=1e-5)
 

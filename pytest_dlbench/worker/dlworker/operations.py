@@ -228,9 +228,10 @@ def train_on(session, request):
 def _trained(session, first, steps):
     # The driver uses the same clock, so its samples can be matched to the steps.
     began = monotonic()
-    stepper, chunks = slowed(session.stepper, session.slowdown), []
+    stepper, chunks, device_seconds = slowed(session.stepper, session.slowdown), [], []
     if session.chunk_seconds:
-        seconds, losses, chunks = timed_chunks(stepper, steps, first, session.chunk_seconds)
+        clock = session.trainer if hasattr(session.trainer, "mark") else None
+        seconds, losses, chunks, device_seconds = timed_chunks(stepper, steps, first, session.chunk_seconds, clock)
     else:
         seconds, losses = timed_steps(stepper, steps, first, ends_early=session.group is None)
     examples = len(seconds) * session.order.shape[1]
@@ -241,6 +242,7 @@ def _trained(session, first, steps):
         "began": began,
         "step_seconds": seconds,
         "chunks": chunks,
+        "device_seconds": device_seconds,
         "input_seconds": waits,
         "loading": loading(len(seconds)) if loading else None,
         "losses": losses,

@@ -28,27 +28,31 @@ def timed_steps(trainer, steps, first=0, ends_early=True):
     return seconds, losses
 
 
-def timed_chunks(trainer, steps, first, chunk_seconds):
+def timed_chunks(trainer, steps, first, chunk_seconds, clock=None):
     """The same, waiting for the device only once in each chunk of steps: also the number of steps of each chunk.
 
     A small step on a GPU takes less time than waiting for it. After the first step, which compiles, a chunk has as many
-    steps as should take ``chunk_seconds``; each has the same share of its time.
+    steps as should take ``chunk_seconds``; each has the same share of its time. With a ``clock`` (``mark`` and
+    ``marked_seconds`` of a Trainer) that has marks, there are also the seconds of each step by the device itself.
     """
-    seconds, losses, chunks, size = [], [], [], 1
+    seconds, losses, chunks, device_seconds, size = [], [], [], [], 1
     while len(seconds) < steps and (not losses or math.isfinite(losses[-1])):
         count = min(size, steps - len(seconds))
         place = first + len(seconds)
         began = monotonic()
+        mark = clock.mark() if clock else None
         found = [trainer.step(number) for number in range(place, place + count)]
-        # Devices work in order: the last loss is computed after all steps before it.
+        end = mark and clock.mark()
+        # Devices work in order: the last loss is computed after all steps before it, and read after both marks.
         last = float(found[-1])
         taken = monotonic() - began
         found = _until_not_finite([float(loss) for loss in found[:-1]] + [last])
         seconds += [taken / count] * len(found)
+        device_seconds += [clock.marked_seconds(mark, end) / count] * len(found) if mark else []
         losses += found
         chunks.append(len(found))
         size = min(MOST_GROWTH * count, max(1, math.ceil(chunk_seconds * count / taken)))
-    return seconds, [loss if math.isfinite(loss) else repr(loss) for loss in losses], chunks
+    return seconds, [loss if math.isfinite(loss) else repr(loss) for loss in losses], chunks, device_seconds
 
 
 def _until_not_finite(losses):

@@ -51,6 +51,8 @@ A builder is a module with
     and running statistics. Examples are put on the device before the first batch;
     ``computes_on()``, for GPUs only: ("gpu" or "cpu", the device's name), as the framework reports where its arrays
     are. An OpenCL driver of the processor is a "cpu". A run on a GPU fails if it is not stated, or is a "cpu";
+    ``mark()``, optional, for GPUs only: a point in the queue of the GPU's work, None on a processor;
+    ``marked_seconds(first, last)`` are those of the GPU's own clock between two of them, once both are done;
     ``peak_device_bytes()``, for GPUs only: the most memory that the framework's allocator held there so far, or as text
     why it does not report it; None on a processor.
 

@@ -13,8 +13,10 @@ from dlworker.frameworks.chainer.device import (
     Pinned,
     device_of,
     libraries,
+    mark,
     name_of,
     pinned,
+    seconds_between,
     seed_generators,
     sent,
     used_bytes,
@@ -149,6 +151,12 @@ class Trainer:
 
     def peak_device_bytes(self):
         return used_bytes(self.device)
+
+    def mark(self):
+        return mark(self.device)
+
+    def marked_seconds(self, first, last):
+        return seconds_between(self.device, first, last)
 
     def load(self, inputs, labels, order, rates=None):
         self.feed(inputs, labels)

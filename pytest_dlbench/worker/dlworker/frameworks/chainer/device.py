@@ -42,6 +42,20 @@ def used_bytes(device):
     return cuda.memory_pool.total_bytes() if isinstance(device, cuda.GpuDevice) else None
 
 
+def mark(device):
+    """A point in the queue of a GPU's work, None on a processor."""
+    if not isinstance(device, cuda.GpuDevice):
+        return None
+    event = cuda.cupy.cuda.Event()
+    event.record()
+    return event
+
+
+def seconds_between(device, first, last):
+    """The seconds between two such points that are done; None on a processor, which has none."""
+    return cuda.cupy.cuda.get_elapsed_time(first, last) / 1e3 if isinstance(device, cuda.GpuDevice) else None
+
+
 class Pinned(np.ndarray):
     """An array in memory of the host from which a GPU copies without the processor."""
 

@@ -130,6 +130,16 @@ class Trainer:
     def peak_device_bytes(self):
         return torch.cuda.max_memory_allocated(self.device) if self.device.type == "cuda" else None
 
+    def mark(self):
+        if self.device.type != "cuda":
+            return None
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def marked_seconds(self, first, last):
+        return first.elapsed_time(last) / 1e3
+
     def load(self, inputs, labels, order, rates=None):
         self.feed(inputs, labels)
         # Of lengths, which are on the host, a step needs the same rows.
