@@ -23,6 +23,13 @@ class Signals:
             self._status = excinfo.value.status
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        found = yield
+        # All tests have run, and what is left to do is done whatever comes.
+        self._interrupts.ending()
+        return found
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
         self._interrupts.ending()
         try:

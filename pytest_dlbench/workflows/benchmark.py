@@ -10,6 +10,7 @@ from pytest_dlbench.judging.reasons import invalid, unfinished
 from pytest_dlbench.planning.plan import REPEATS
 from pytest_dlbench.records import CaseOutcome, CaseResult, Record, Run, RunOutcome, VerdictOutcome
 from pytest_dlbench.records.reasons import Diverged, Leaking, NotSaved, ToleranceTooTightError, TooGood
+from pytest_dlbench.running.interrupts import undisturbed
 from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.workflows import reasons
 from pytest_dlbench.workflows.baseline_gate import result
@@ -47,18 +48,24 @@ def train(session: Session, spec: RunSpec, node: str, tolerance: Mapping[str, fl
         runs = make_runs(session, spec, session.settings.runs, session.settings.repeats, made=made)
         record = record_of(session, spec, _counted(session, spec, runs))
         judged = _judge(session, record, spec, node, tolerance)
-    of_spec = (*reasons.of_workers(spec), *reasons.of_breakdown(session.settings, spec))
-    judged = replace(judged, cautions=(*judged.cautions, *of_spec))
-    if narrow:
-        judged = replace(judged, cautions=(*judged.cautions, reasons.too_tight_for_sessions(tolerance, narrow)))
+        cautions = (*reasons.of_workers(spec), *reasons.of_breakdown(session.settings, spec))
+        if narrow:
+            cautions = (*cautions, reasons.too_tight_for_sessions(tolerance, narrow))
+    # An interrupt comes before or after it: the journal has no runs without a result.
+    with undisturbed():
+        return record, _settled(session, record, replace(judged, cautions=(*judged.cautions, *cautions)), node)
+
+
+def _settled(session: Session, record: Record, judged: CaseResult, node: str) -> CaseResult:
+    """The result as it is reported, in the journal; one that is to be saved waits for that."""
     if session.policy.saves and judged.outcome in SAVED:
         if session.policy.accepts_gains or not _gains(judged):
             session.unsaved.setdefault(node, []).append((record, judged))
-            return record, replace(judged, outcome=judging.with_validity(CaseOutcome.PASSED, runs))
+            return replace(judged, outcome=judging.with_validity(CaseOutcome.PASSED, record.runs))
         judged = replace(judged, reasons=(NotSaved(cause="too_good"), *judged.reasons))
     judged = replace(judged, outcome=judging.with_validity(judged.outcome, record.runs))
     conclude(session, record, judged)
-    return record, judged
+    return judged
 
 
 def _gains(judged: CaseResult) -> bool:

@@ -35,17 +35,17 @@ def record_of(session: Session, spec: RunSpec, runs: Sequence[Run]) -> Record:
 
 def conclude(session: Session, record: Record, result: CaseResult, old: Sequence[Run] = ()) -> None:
     """Append the result of a case to the journal; it is on disk when this returns. ``old`` are the baseline's runs."""
-    entry = Entry(
-        result=result,
-        # The runs have it, too, unless only the other side of a pair has run.
-        context=record.context,
-        recipe=record.recipe,
-        metrics=record.metrics,
-        program=record.program,
-        runs=tuple(map(name_of, record.runs)),
-        old_runs=tuple(map(name_of, old)),
-    )
     with undisturbed():
+        entry = Entry(
+            result=result,
+            # The runs have it, too, unless only the other side of a pair has run.
+            context=record.context,
+            recipe=record.recipe,
+            metrics=record.metrics,
+            program=record.program,
+            runs=tuple(map(name_of, record.runs)),
+            old_runs=tuple(map(name_of, old)),
+        )
         session.journal.append(entry)
 
 

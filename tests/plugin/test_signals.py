@@ -158,6 +158,45 @@ class TestAfterOneRun:
         session.process.wait(PATIENCE_SECONDS)
 
 
+# Where a signal meets no run: lines of a conftest.py that send it at that moment, and the status of the session.
+MOMENTS = {
+    "as a result is settled": (
+        """
+from pytest_dlbench import judging
+own = judging.with_validity
+def settled(*given):
+    os.kill(os.getpid(), signal.SIGTERM)
+    return own(*given)
+judging.with_validity = settled
+""",
+        STATUS[signal.SIGTERM],
+    ),
+    "after the last test": (
+        """
+own = os.chdir
+def chdir(path):
+    if sys._getframe(1).f_code.co_name == "wrap_session":
+        os.kill(os.getpid(), signal.SIGTERM)
+    own(path)
+os.chdir = chdir
+""",
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize(("lines", "status"), MOMENTS.values(), ids=MOMENTS)
+def test_a_signal_between_the_runs_and_the_end_loses_no_result(suite, begin, lines, status):
+    suite.write()
+    conftest = suite.path / "conftest.py"
+    conftest.write_text(f"import os, signal, sys\n{lines}\n{conftest.read_text()}")
+    session = begin("--dlbench-runs=1")
+    output = session.process.communicate(timeout=PATIENCE_SECONDS)[0]
+    assert session.process.returncode == status, output
+    assert session.case()["result"]["outcome"] == "no_baseline"
+    assert [bool(entry.run) for entry in session.entries()][:2] == [True, False]
+
+
 def test_a_signal_that_the_caller_ignores_stays_ignored(begin):
     session = begin()
     ignoring = PYTEST.replace("SIG_DFL", "SIG_IGN")
