@@ -20,7 +20,7 @@ from pytest_dlbench.judging.two_stage import Terms, judge
 from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.running.pairs import Pairs
 from pytest_dlbench.workflows.false_alarms import FalseAlarmBudget
-from tests.characteristics.bumps import BATCH_SIZES, MODELS, Bump, append, is_planted, lines, summary
+from tests.characteristics.bumps import BATCH_SIZES, MODELS, Bump, is_planted, summary
 from tests.characteristics.measure import with_memory
 from tests.characteristics.promises import (
     MEMORY_SDS,
@@ -209,16 +209,6 @@ def _cases(outcome="passed"):
         for model in MODELS
         for size in BATCH_SIZES
     }
-
-
-def test_bumps_are_appended_after_a_line_that_was_cut(tmp_path):
-    file = tmp_path / "bumps.jsonl"
-    append(file, _bump(_cases()))
-    with file.open("ab") as out:
-        out.write(b'{"planted": 0.0, "neigh')
-    assert lines(file) == [_bump(_cases())]
-    append(file, _bump(_cases("inconclusive")))
-    assert lines(file) == [_bump(_cases()), _bump(_cases("inconclusive"))]
 
 
 def test_a_bump_is_right_if_all_cases_pass_or_only_the_planted_one_regressed():
