@@ -98,6 +98,10 @@ def table(found: Sequence[Found]) -> Iterator[str]:
         pairs = f"{one.screened}, and {one.confirmed} fresh ones" if one.confirmed else str(one.screened)
         verdict = f"`{one.outcome}`" + ("" if one.right else ", wrong")
         yield row(f"`{one.example}`", one.commit, f"`{one.metric}`", verdict, change(one), pairs, f"{one.seconds:.0f}")
+    known = {(one.example, one.commit) for one in found}
+    if missing := [name for name in EXAMPLES if not all((name, commit) in known for commit in COMMITS)]:
+        yield ""
+        yield from wrapped(f"Not all commits were tried in {', '.join(f'`{name}`' for name in missing)}.")[:-1]
 
 
 def change(one: Found) -> str:

@@ -15,6 +15,8 @@ import numpy as np
 import scipy
 
 from pytest_dlbench.judging.power import smallest_tolerance
+from tests.characteristics import series
+from tests.characteristics.lines import lines
 from tests.characteristics.promises import (
     FEW,
     MANY,
@@ -25,7 +27,8 @@ from tests.characteristics.promises import (
     PROMISES,
     within,
 )
-from tests.characteristics.regimes import KNOWN_STEPS, QUIET, REGIMES, STEPS, TYPICAL, Alternating, Regime
+from tests.characteristics.regimes import KNOWN_STEPS, QUIET, RECORDED, REGIMES, STEPS, TYPICAL, Alternating, Regime
+from tests.characteristics.series import FILE, Measured
 from tests.characteristics.simulation import EQUIVALENT, IMPROVED, OTHERS, REGRESSED, Cases, cleared, simulate, stored
 from tests.figures import heading, row, wrapped, write
 
@@ -44,7 +47,8 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=200_000, help="Simulated unchanged cases a row [200000].")
     cases: int = parser.parse_args().cases
     few = cases // 10
-    write(PAGE, COMMAND, [*conditions(cases), *pairs(cases), *memory(few), *tolerances(few), *baselines(cases // 2)])
+    figures = *pairs(cases), *recorded_series(), *memory(few), *tolerances(few), *baselines(cases // 2)
+    write(PAGE, COMMAND, [*conditions(cases), *figures])
     for page in SUMMARIES:
         write(page, COMMAND, summary(cases))
     broken = [*broken_promises(cases // 2), *broken_baselines(cases // 2)]
@@ -104,7 +108,7 @@ def pairs(cases: int) -> Iterator[str]:
         *("noise", "unchanged: passes", "regressed", "of 100 cases", "improved", "of 100 cases", "pairs", "interval"),
         *("+3 % at 1.5 %", "+5 % at 2.5 %", "+10 % at 5 %", "pairs", "time equivalent", "exactly 5 %: regressed"),
     )
-    yield from (row(*_of_regime(regime, cases)) for regime in (*REGIMES, *STEPS, *KNOWN_STEPS))
+    yield from (row(*_of_regime(regime, cases)) for regime in (*REGIMES, *STEPS, *KNOWN_STEPS, *RECORDED))
     yield ""
 
 
@@ -125,6 +129,16 @@ def _of_regime(regime: Regime | Alternating, cases: int) -> Iterator[str]:
     yield f"{ten.pairs.mean():.1f}"
     yield f"{(ten.time == EQUIVALENT).mean():.2%}"
     yield f"{edge.share(REGRESSED):.2%}"
+
+
+def recorded_series() -> Iterator[str]:
+    """What the rows called recorded are drawn from."""
+    measured = lines(FILE, Measured)
+    if not measured:
+        return
+    yield from ("**Recorded series**: pairs of a framework with itself, how far they are apart, and the load then.", "")
+    yield from series.summary(measured)
+    yield from ("", *wrapped(f"All with one thread on {', '.join(sorted({one.machine for one in measured}))}."))
 
 
 def with_memory(sd: float, cases: int) -> Cases:

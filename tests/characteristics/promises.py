@@ -8,6 +8,7 @@ from tests.characteristics.regimes import (
     CONTENDED,
     KNOWN_STEPS,
     QUIET,
+    RECORDED,
     REGIMES,
     STEPS,
     TWENTY,
@@ -80,7 +81,7 @@ UNCHANGED = tuple(
         figure=share_of(outcome),
         most=0.0001,
     )
-    for regime in (*REGIMES, *STEPS, *KNOWN_STEPS)
+    for regime in (*REGIMES, *STEPS, *KNOWN_STEPS, *RECORDED)
     for name, outcome in (("regressed", REGRESSED), ("improved", IMPROVED))
 )
 MISSED = tuple(
@@ -91,7 +92,7 @@ MISSED = tuple(
         figure=time_is_equivalent,
         most=0.005,
     )
-    for regime in (*REGIMES, *STEPS, *KNOWN_STEPS)
+    for regime in (*REGIMES, *STEPS, *KNOWN_STEPS, *RECORDED)
 )
 FOUND = (
     Promise(

@@ -4,7 +4,9 @@ A run is in a fresh process. Besides its own noise it may meet other load, which
 for the next runs; the machine drifts slowly; and the second run of a pair may be a little slower than the first.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +15,12 @@ from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.metrics import METRICS
 from pytest_dlbench.judging.pairs import REFERENCE_RUNS
 from pytest_dlbench.judging.scales import smallest_spread
+from tests.characteristics.series import Design, Series, recorded
 
 TIME = METRICS["step_time"]
 SESSION_RUNS = 5
+# Recorded pairs are drawn in parts of this many consecutive ones, which keeps what lasts longer than a pair.
+PART = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +31,12 @@ class Regime:
     how far the two kinds of processes are apart, equally likely. ``slowed_share`` of runs meet other load, ``burst`` in
     a row on average, which slows them by ``slowed_by``. The drift keeps ``drift_kept`` of itself from run to run. The
     second run of a pair is slower by ``second_penalty``. ``session_sd`` is what whole sessions differ by, which pairs
-    never see. ``reference`` is a factor on the spread that ``earlier`` runs show.
+    never see. ``reference`` is a factor on the spread that ``earlier`` runs show. With ``recorded`` series of runs back
+    to back, all noise is drawn from them, that of a case from one of them.
     """
 
     name: str
-    run_sd: float
+    run_sd: float = 0.0
     tail: int | None = None
     modes: float = 0.0
     slowed_share: float = 0.0
@@ -42,6 +48,7 @@ class Regime:
     session_sd: float = 0.0
     reference: float = 1.0
     earlier: int = REFERENCE_RUNS
+    recorded: tuple[Series, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,16 +58,18 @@ class Alternating:
     ``process_sd`` is how two processes of one version differ, in wall time and in processor time alike; ``wall_sd`` and
     ``cpu_sd`` are what each has of its own. ``tail`` and ``modes`` are those of a Regime, in place of the processes'
     normal noise and in addition to it. Their reference spread is the assumed one; ``earlier`` is the noise of ten runs
-    of the baseline in an earlier session, if there are any.
+    of the baseline in an earlier session, if there are any. With ``recorded`` series of alternating pairs, all noise is
+    drawn from them, that of a case from one of them.
     """
 
     name: str
-    process_sd: float
-    wall_sd: float
-    cpu_sd: float
+    process_sd: float = 0.0
+    wall_sd: float = 0.0
+    cpu_sd: float = 0.0
     tail: int | None = None
     modes: float = 0.0
     earlier: Regime | None = None
+    recorded: tuple[Series, ...] = ()
 
 
 QUIET = Regime(name="quiet", run_sd=0.005, slowed_share=0.005, drift_sd=0.002, session_sd=0.005)
@@ -94,6 +103,24 @@ KNOWN_STEPS = (
     replace(STEPS[3], name="alternating, heavy tails, ten earlier runs", earlier=HEAVY),
     replace(STEPS[4], name="alternating, two kinds of processes, ten earlier runs", earlier=BIMODAL),
 )
+
+
+def _recorded(design: Design, *, is_quiet: bool) -> dict[str, Any]:
+    """The name of a regime, and its series."""
+    machine = "quiet" if is_quiet else "a process computes on each core"
+    return {"name": f"recorded, {design}, {machine}", "recorded": recorded(design, is_quiet=is_quiet)}
+
+
+# Of what series.jsonl has so far.
+RECORDED = tuple(
+    regime
+    for is_quiet in (True, False)
+    for regime in (
+        Regime(**_recorded("sequential", is_quiet=is_quiet)),
+        Alternating(**_recorded("alternating", is_quiet=is_quiet)),
+    )
+    if regime.recorded
+)
 REGIMES = (
     *USUAL,
     HEAVY,
@@ -120,6 +147,9 @@ def runs(random: np.random.Generator, regime: Regime, sessions: int, count: int)
 
 def pairs(random: np.random.Generator, regime: Regime, sessions: int, count: int) -> Values:
     """Differences second - first of ``count`` pairs back to back."""
+    if regime.recorded:
+        differences = [np.diff(np.reshape(one.seconds, (-1, 2)), axis=1) for one in regime.recorded]
+        return _drawn(random, differences, (sessions, count))[0]
     first, second = np.moveaxis(runs(random, regime, sessions, 2 * count).reshape(sessions, count, 2), -1, 0)
     return second + regime.second_penalty - first
 
@@ -127,6 +157,11 @@ def pairs(random: np.random.Generator, regime: Regime, sessions: int, count: int
 def steps(random: np.random.Generator, regime: Alternating, sessions: int, count: int) -> tuple[Values, Values]:
     """Differences of ``count`` pairs whose steps alternate: of wall time, and of processor time."""
     shape = (sessions, count)
+    if regime.recorded:
+        # Either side may be the candidate.
+        sides = np.repeat(random.choice([-1.0, 1.0], (sessions, -(-count // PART))), PART, axis=1)[:, :count]
+        wall, cpu = _drawn(random, [np.stack([one.wall, one.cpu], axis=1) for one in regime.recorded], shape)
+        return sides * wall, sides * cpu
     own = random.standard_normal(shape) if regime.tail is None else random.standard_t(regime.tail, shape)
     kinds = regime.modes * ((random.random(shape) < 0.5).astype(float) - (random.random(shape) < 0.5))
     common = regime.process_sd * own + kinds
@@ -141,8 +176,38 @@ def orders(random: np.random.Generator, sessions: int, count: int) -> Values:
 
 def references(random: np.random.Generator, regime: Regime, sessions: int) -> tuple[Values, Values]:
     """The reference spread of each session, and how far the earlier runs that it is from are apart."""
-    before = runs(random, regime, sessions, regime.earlier)
+    before = _earlier(random, regime, sessions)
     return regime.reference * spreads_of(before), regime.reference * np.ptp(before, axis=-1)
+
+
+def _earlier(random: np.random.Generator, regime: Regime, sessions: int) -> Values:
+    """Log times of consecutive runs before the session, a row for each."""
+    if not regime.recorded:
+        return runs(random, regime, sessions, regime.earlier)
+    windows = [np.lib.stride_tricks.sliding_window_view(one.seconds, regime.earlier) for one in regime.recorded]
+    which = random.integers(len(windows), size=sessions)
+    found = np.empty((sessions, regime.earlier))
+    for number, rows in enumerate(windows):
+        of_series = which == number
+        found[of_series] = rows[random.integers(len(rows), size=int(of_series.sum()))]
+    return found
+
+
+def _drawn(random: np.random.Generator, series: Sequence[Values], shape: tuple[int, int]) -> Values:
+    """Each column (of pairs × columns) of a series that is drawn for each session: columns × sessions × pairs.
+
+    Parts of consecutive pairs, in a circle, begin anywhere.
+    """
+    sessions, count = shape
+    parts = -(-count // PART)
+    which = random.integers(len(series), size=sessions)
+    found = np.empty((series[0].shape[1], sessions, count))
+    for number, pairs in enumerate(series):
+        of_series = which == number
+        begins = random.integers(len(pairs), size=(int(of_series.sum()), parts, 1))
+        places = (begins + np.arange(PART)).reshape(-1, parts * PART)[:, :count] % len(pairs)
+        found[:, of_series] = np.moveaxis(pairs[places], -1, 0)
+    return found
 
 
 def spreads_of(baselines: Values, metric: Metric = TIME) -> Values:

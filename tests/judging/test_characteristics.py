@@ -30,7 +30,20 @@ from tests.characteristics.promises import (
     PROMISES,
     within,
 )
-from tests.characteristics.regimes import BIMODAL, CONTENDED, TYPICAL, orders, pairs, runs, spreads_of
+from tests.characteristics.regimes import (
+    BIMODAL,
+    CONTENDED,
+    TYPICAL,
+    Alternating,
+    Regime,
+    orders,
+    pairs,
+    references,
+    runs,
+    spreads_of,
+    steps,
+)
+from tests.characteristics.series import Series
 from tests.characteristics.simulation import DEFAULTS, TIME, Budget, Drawn, cleared, settle, simulate, stored
 from tests.doubles import records
 
@@ -182,6 +195,40 @@ def test_the_order_of_pairs_takes_out_the_penalty_of_the_second_run():
     random = np.random.default_rng(8)
     differences = orders(random, 4000, 10) * pairs(random, TYPICAL, 4000, 10)
     assert differences.mean() == pytest.approx(0.0, abs=0.001)
+
+
+# Recorded series
+
+
+def _series(first, count):
+    """Pairs whose differences are consecutive numbers."""
+    wall = range(first, first + count)
+    seconds = tuple(map(float, range(2 * count)))
+    return Series(framework="a", seconds=seconds, wall=tuple(wall), cpu=tuple(number + 100 for number in wall))
+
+
+SERIES = (_series(0, 40), _series(200, 30))
+
+
+def test_recorded_pairs_are_drawn_from_one_series_in_parts_of_which_either_side_may_be_the_candidate():
+    wall, cpu = steps(np.random.default_rng(1), Alternating(name="recorded", recorded=SERIES), 200, 12)
+    assert wall.shape == cpu.shape == (200, 12)
+    assert np.array_equal(np.sign(wall[wall != 0]), np.sign(cpu[wall != 0]))
+    drawn = np.abs(wall)
+    is_of_one = drawn < 40
+    assert np.array_equal(is_of_one.all(axis=1), is_of_one.any(axis=1))
+    assert 60 < is_of_one.all(axis=1).sum() < 140
+    # A circle: the first pair of a series comes after its last one.
+    assert set(np.unique(np.diff(drawn[:, :5]))) == {1.0, -39.0, -29.0}
+    assert (np.abs(cpu) - drawn == 100).all()
+
+
+def test_recorded_runs_are_drawn_as_pairs_and_as_earlier_runs_in_a_row():
+    regime = Regime(name="recorded", recorded=SERIES)
+    assert (pairs(np.random.default_rng(1), regime, 20, 40) == 1.0).all()
+    spread, widest = references(np.random.default_rng(1), regime, 20)
+    assert (widest == regime.earlier - 1).all()
+    assert np.allclose(spread, spread[0])
 
 
 # Real version bumps
