@@ -85,7 +85,9 @@ def decisive(found: Compared, metrics: frozenset[str]) -> Mapping[str, Any]:
 
 
 def table(found: Sequence[Found]) -> Iterator[str]:
-    """A row for each commit."""
+    """A row for each commit; nothing without any."""
+    if not found:
+        return
     dates, pythons, machines = (sorted({getattr(one, name) for one in found}) for name in ("date", "python", "machine"))
     loads = [one.load for one in found]
     yield from wrapped(
