@@ -66,6 +66,14 @@ def test_the_tables_of_idle_daemons_and_of_many_cases_have_a_row_for_each():
     ]
 
 
+@pytest.mark.parametrize(
+    ("module", "kind"), [(links, links.Measured), (idle, dict[str, Idle]), (simulated_cluster, Kept)]
+)
+def test_a_table_on_a_page_is_of_what_was_kept(module, kind):
+    kept = figures.kept(module.FILE, kind)
+    assert figures.written(module.PAGE, module.COMMAND) == module.lines(kept)
+
+
 def test_a_page_without_a_place_for_figures_is_named(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("text\n")
