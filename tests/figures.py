@@ -67,7 +67,7 @@ def written(page: Path, command: str) -> list[str]:
 
 def wrapped(text: str) -> list[str]:
     """Lines of a paragraph."""
-    return [*textwrap.wrap(text, 119, break_long_words=False), ""]
+    return [*textwrap.wrap(text, 119, break_long_words=False, break_on_hyphens=False), ""]
 
 
 def heading(*names: str) -> list[str]:

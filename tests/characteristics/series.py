@@ -39,8 +39,6 @@ from tests.figures import heading, row
 FILE = Path(__file__).with_name("series.jsonl")
 MODEL = MODELS["gatech-lenet"]
 STEPS = 60
-# By which a framework's version is known, where it has another name.
-PACKAGES = {"pytorch": "torch"}
 Design = Literal["sequential", "alternating"]
 
 
@@ -109,7 +107,7 @@ def measure(framework: str, design: Design, pairs: int, count: int) -> Iterator[
             alternates = made.sequential is None
             yield Measured(
                 framework=framework,
-                version=old.versions.get(PACKAGES.get(framework, framework), ""),
+                version=old.versions.get(FRAMEWORKS[framework].package, ""),
                 machine=f"{THIS_MACHINE.machine.cores} cores of {THIS_MACHINE.machine.cpu_model}",
                 design="alternating" if alternates else "sequential",
                 neighbours=count,
