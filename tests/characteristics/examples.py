@@ -5,8 +5,8 @@
     python -m tests.characteristics.examples --page
 
 The commits are those of examples/test_examples.py with EXAMPLES_FULL=1. Each result is appended to examples.jsonl as
-soon as it is known, in place of an earlier one of the same commit, and all are written as a table into
-docs/how-to/examples.md. Needs uv, which builds the examples' environments.
+soon as it is known, and all are written as a table into docs/how-to/examples.md, also several of one commit. Needs uv,
+which builds the examples' environments.
 """
 
 import argparse
@@ -33,7 +33,10 @@ FILE, PAGE = Path(__file__).with_name("examples.jsonl"), DOCS / "how-to" / "exam
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """How a comparison ended, and the verdict that decided it; ``load`` is that of the last minute before, in CPUs."""
+    """How a comparison ended, and the verdict that decided it; ``load`` is that of the last minute before, in CPUs.
+
+    ``outcome`` is that of the verdict, or of the whole case if the commit was not found.
+    """
 
     example: str
     commit: str
@@ -60,12 +63,13 @@ def compare(example: str, commit: str) -> Found:
         found = made(Repository(example, Path(folder) / example))
     result = found.case["result"]
     verdict = decisive(found, expected or frozenset({EXAMPLES[example].step}))
+    right = is_right(found, expected)
     pairing = result["pairing"] or {"screened": 0, "confirmed": 0}
     return Found(
         example=example,
         commit=commit,
-        right=is_right(found, expected),
-        outcome=verdict.get("outcome", result["outcome"]),
+        right=right,
+        outcome=verdict.get("outcome", result["outcome"]) if right else result["outcome"],
         metric=verdict.get("metric", ""),
         **{bound: verdict.get(bound) for bound in ("change", "lower", "upper")},
         screened=pairing["screened"],
@@ -98,7 +102,7 @@ def table(found: Sequence[Found]) -> Iterator[str]:
     places = {name: place for place, name in enumerate(COMMITS)}
     for one in sorted(found, key=lambda one: (list(EXAMPLES).index(one.example), places[one.commit])):
         pairs = f"{one.screened}, and {one.confirmed} fresh ones" if one.confirmed else str(one.screened)
-        verdict = f"`{one.outcome}`" + ("" if one.right else ", wrong")
+        verdict = f"`{one.outcome}`" + ("" if one.right else ", which is not what the commit did")
         yield row(f"`{one.example}`", one.commit, f"`{one.metric}`", verdict, change(one), pairs, f"{one.seconds:.0f}")
     known = {(one.example, one.commit) for one in found}
     if missing := [name for name in EXAMPLES if not all((name, commit) in known for commit in COMMITS)]:
@@ -118,11 +122,6 @@ def change(one: Found) -> str:
     return f"{figures[0]}{' points' if is_points else ''} [{figures[1]}, {figures[2]}]"
 
 
-def latest(found: Sequence[Found]) -> list[Found]:
-    """The last result of each commit of each example."""
-    return list({(one.example, one.commit): one for one in found}.values())
-
-
 def main() -> int:
     """Compare, and write the table; 1 if a comparison ended otherwise than its commit requires."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -132,13 +131,14 @@ def main() -> int:
     parser.add_argument("--page", action="store_true", help="Only write the table again, of what was kept.")
     asked = parser.parse_args()
     known = {(one.example, one.commit) for one in lines(FILE, Found)} if not asked.again else set()
+    new = []
     for commit in [] if asked.page else asked.commits.split(","):
         for example in asked.examples.split(","):
             if (example, commit) not in known:
-                append(FILE, compare(example, commit))
-    found = latest(lines(FILE, Found))
-    write(PAGE, COMMAND, table(found))
-    return 0 if all(one.right for one in found) else 1
+                new.append(compare(example, commit))
+                append(FILE, new[-1])
+    write(PAGE, COMMAND, table(list(lines(FILE, Found))))
+    return 0 if all(one.right for one in new) else 1
 
 
 if __name__ == "__main__":
