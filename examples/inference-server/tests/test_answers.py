@@ -1,3 +1,3 @@
 def test_answers(dlbench):
-    result = dlbench.measure("programs/answers.py", environment="requirements.txt", steps=200, requests=32)
+    result = dlbench.measure("programs/answers.py", environment="requirements.txt", steps=600, requests=32)
     result.require(accuracy=0.9)
