@@ -200,7 +200,9 @@ def _remove(asked: argparse.Namespace) -> int:
 
 
 def _stale(store: EnvironmentStore) -> Iterable[str]:
-    declared = {environment.folder_name for known in (ENVIRONMENTS, SPECIAL_ENVIRONMENTS) for environment in known.values()}
+    declared = {
+        environment.folder_name for known in (ENVIRONMENTS, SPECIAL_ENVIRONMENTS) for environment in known.values()
+    }
     return [name for name, built in store.all().items() if built is None or name not in declared]
 
 

@@ -12,7 +12,9 @@ from pytest_dlbench.running import pinning
 
 
 def place_of(framework: str, sweep: str = "", library: str | None = None) -> Place:
-    """The framework's place, with a library if one is named; skips the test if there is none, or if its sweep passed before with the same content.
+    """The framework's place, with a ``library`` if one is named.
+
+    Skips the test if there is none, or if its sweep passed before with the same content.
 
     DLBENCH_REQUIRE_FRAMEWORKS names those without which a test fails. DLBENCH_CI_PLAN is the plan of .ci/stamps.py,
     which has the sweeps.

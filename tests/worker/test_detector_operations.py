@@ -68,4 +68,4 @@ def test_the_network_of_600_pixels_takes_two_steps_with_the_same_losses(tmp_path
             asked.build(infer(model), recipe)
             losses.append(asked.train(data, recipe, 2).losses)
     assert len(losses[0]) == 2
-    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+    assert losses[0] == pytest.approx(losses[1], rel=3e-3)
