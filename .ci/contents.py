@@ -116,7 +116,9 @@ SWEEPS: Mapping[str, Sweep] = {
     "libraries": Sweep(
         tests=("tests/worker/test_library_calls.py",),
         data=("tests/doubles/builders/forgets_its_library.py", "pytest_dlbench/environments/libraries.py"),
-        frameworks=("pytorch", "tensorflow", "keras-tensorflow", "keras-torch", "mxnet", "chainer"),
+        frameworks=(
+            *("pytorch", "tensorflow", "keras-tensorflow", "keras-torch", "mxnet", "chainer", "theano", "theano-pymc"),
+        ),
     ),
     "kernels": Sweep(
         tests=("tests/worker/test_recurrent_kernels.py",),
@@ -310,7 +312,8 @@ def _about(framework: Framework) -> Any:
     files = [*worker_files(framework), *below(MODELS)]
     place = Places().ready(framework)
     # The first one is built unless another version is requested.
-    pins = [(one.folder_name, one.variables) for one in framework.environments[:1]]
+    usual = (*framework.environments[:1], *(build.environment for build in framework.library_builds))
+    pins = [(one.folder_name, one.variables) for one in usual]
     return [
         [content(file) for file in files],
         [framework.builder, framework.needs, framework.variables, pins],

@@ -23,9 +23,9 @@ from pytest_dlbench.reporting import foreign, listings
 ENVIRONMENTS = {
     environment.name: environment for framework in FRAMEWORKS.values() for environment in framework.environments
 }
-# Gigabytes each: built only by name, or for a case on a GPU.
-GPU_ENVIRONMENTS = {
-    environment.name: environment for framework in FRAMEWORKS.values() for environment in framework.gpu_environments
+# Of up to gigabytes: built only by name, or for a case on a GPU or with a library.
+SPECIAL_ENVIRONMENTS = {
+    environment.name: environment for framework in FRAMEWORKS.values() for environment in framework.special_environments
 }
 
 MORE = """
@@ -77,14 +77,14 @@ def _store(asked: argparse.Namespace) -> EnvironmentStore:
 
 
 def _named(name: str, where: str) -> Environment:
-    if environment := {**GPU_ENVIRONMENTS, **ENVIRONMENTS}.get(name):
+    if environment := {**SPECIAL_ENVIRONMENTS, **ENVIRONMENTS}.get(name):
         return environment
     if is_specification(name):
         environments = specified(name, FRAMEWORKS, where).environments
     elif name in FRAMEWORKS:
         environments = FRAMEWORKS[name].environments
     else:
-        known = {*ENVIRONMENTS, *GPU_ENVIRONMENTS, *FRAMEWORKS}
+        known = {*ENVIRONMENTS, *SPECIAL_ENVIRONMENTS, *FRAMEWORKS}
         raise OptionError(unknown_name("environment or framework", name, where, known))
     if not environments:
         reason = FRAMEWORKS[name].unsupported if name in FRAMEWORKS else "an existing Python needs no building"
@@ -103,7 +103,7 @@ def _selected(asked: argparse.Namespace, where: str) -> list[Environment]:
 
 def _list(asked: argparse.Namespace) -> int:
     store = _store(asked)
-    built = [environment for environment in GPU_ENVIRONMENTS.values() if store.find(environment)]
+    built = [environment for environment in SPECIAL_ENVIRONMENTS.values() if store.find(environment)]
     listed = {**ENVIRONMENTS, **{environment.name: environment for environment in built}}
     rows = [(environment, _frameworks_of(environment), _state(store, environment)) for environment in listed.values()]
     declared = {environment.folder_name for environment in listed.values()}
@@ -139,7 +139,7 @@ def _frameworks_of(environment: Environment) -> list[str]:
     usual = [
         framework.name
         for framework in FRAMEWORKS.values()
-        if environment in (*framework.environments[:1], *framework.gpu_environments)
+        if environment in (*framework.environments[:1], *framework.special_environments)
     ]
     named = [framework.name for framework in FRAMEWORKS.values() if environment in framework.environments]
     # Some are only for versions that are asked for by name.
@@ -200,7 +200,9 @@ def _remove(asked: argparse.Namespace) -> int:
 
 
 def _stale(store: EnvironmentStore) -> Iterable[str]:
-    declared = {environment.folder_name for known in (ENVIRONMENTS, GPU_ENVIRONMENTS) for environment in known.values()}
+    declared = {
+        environment.folder_name for known in (ENVIRONMENTS, SPECIAL_ENVIRONMENTS) for environment in known.values()
+    }
     return [name for name, built in store.all().items() if built is None or name not in declared]
 
 

@@ -108,6 +108,21 @@ CHAINER = Environment(
     build_constraints=("setuptools==65.5.1",),
     notes="Chainer uses distutils features that newer versions of setuptools no longer have.",
 )
+# iDeep's last package is for Python 3.7.
+CHAINER_IDEEP = Environment(
+    name="chainer-ideep",
+    python="3.7",
+    requirements=(
+        "chainer==7.8.1",
+        "ideep4py==2.0.0.post3",
+        "numpy==1.21.6",
+        "protobuf==3.20.3",
+        "setuptools==65.5.1",
+        "pillow==9.5.0",
+    ),
+    build_constraints=("setuptools==65.5.1",),
+    notes="For library=ideep.",
+)
 THEANO = Environment(
     name="theano",
     python="3.9",
@@ -131,6 +146,16 @@ THEANO_PYMC = Environment(
     requirements=("theano-pymc==1.1.2", "numpy==1.22.4", "scipy==1.7.3", "setuptools==65.7.0", "pillow==12.3.0"),
     build_constraints=("setuptools==65.7.0",),
     programs=(CXX,),
+)
+_MKL = ("mkl==2024.2.2", "intel-openmp==2024.2.1", "tbb==2021.13.1")
+THEANO_MKL, THEANO_PYMC_MKL = (
+    replace(
+        environment,
+        name=f"{environment.name}-mkl",
+        requirements=(*environment.requirements, *_MKL),
+        notes="For library=mkl.",
+    )
+    for environment in (THEANO, THEANO_PYMC)
 )
 CNTK = Environment(
     name="cntk",

@@ -64,6 +64,18 @@ class NotInRevisionError(OptionError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LibraryBuild:
+    """What computing with a library needs that a framework's usual environment lacks.
+
+    ``need`` is the distribution of the library, which the ``environment`` has.
+    """
+
+    library: str
+    need: str
+    environment: Environment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Framework:
     """How to run one framework.
 
@@ -90,6 +102,8 @@ class Framework:
     gpu_needs: tuple[str, ...] = ()
     """The same as ``needs``, for cases on a GPU; none if nothing else is needed there."""
     gpu_environments: tuple[Environment, ...] = ()
+    library_builds: tuple[LibraryBuild, ...] = ()
+    """For libraries of processors that its usual environment lacks."""
     gpu_unlocked: str = ""
     """Why no lock file has its build for GPUs, if none has."""
     folders: tuple[Path, ...] = ()
@@ -136,6 +150,18 @@ class Framework:
         return replace(self, needs=self.gpu_needs, environments=self.gpu_environments)
 
     @property
+    def special_environments(self) -> tuple[Environment, ...]:
+        """Those that it needs on a GPU, or for a library that its usual one lacks."""
+        return (*self.gpu_environments, *(build.environment for build in self.library_builds))
+
+    def computing_with(self, library: str | None) -> "Framework":
+        """The framework with what it needs for a library; the environment that somebody named is used for any."""
+        found = next((build for build in self.library_builds if build.library == library), None)
+        if found is None or self.is_explicit:
+            return self
+        return replace(self, needs=(*self.needs, found.need), environments=(found.environment,))
+
+    @property
     def is_for_processors(self) -> bool:
         """Whether it is one of ours that never computes on a GPU; others may, without needing anything else there."""
         return self.builder.startswith(f"{OURS}.") and not (self.gpu_needs or self.is_explicit)
@@ -144,7 +170,8 @@ class Framework:
     def to_build(self) -> str:
         """What ``dlbench env build`` takes for the environment that it would run in, of which it has one."""
         environment = self.environments[0]
-        return environment.name if environment.cuda else self.specification
+        is_for_library = environment in [build.environment for build in self.library_builds]
+        return environment.name if environment.cuda or is_for_library else self.specification
 
     @property
     def specification(self) -> str:

@@ -20,16 +20,10 @@ REASONS: Mapping[str, str] = {
     "caffe2": _ONE.format("MKL"),
     "tensorflow1": _ONE.format("Eigen"),
     "keras2-tensorflow": _ONE.format("Eigen"),
-    "keras2-theano": "its builder has no switch for it; that of theano has library=openblas",
-    "lasagne": "its builder has no switch for it; that of theano has library=openblas",
+    "keras2-theano": "its builder has no switch for it; that of theano has library=mkl and library=openblas",
+    "lasagne": "its builder has no switch for it; that of theano has library=mkl and library=openblas",
     "keras2-cntk": _ONE.format("MKL"),
     "cntk": _ONE.format("MKL"),
-}
-# Why a framework lacks a library that others would expect it to have.
-LACKING: Mapping[tuple[str, str], str] = {
-    ("chainer", "ideep"): "the package of iDeep (ideep4py) is for Python 3.6 and 3.7, Chainer's environment has 3.11",
-    ("theano", "mkl"): "its environment has no MKL, only SciPy's OpenBLAS",
-    ("theano-pymc", "mkl"): "its environment has no MKL, only SciPy's OpenBLAS",
 }
 # Of frameworks that share a builder, those of each: Keras has those of its back end.
 OF_BACKENDS: Mapping[str, frozenset[str]] = {
@@ -37,6 +31,8 @@ OF_BACKENDS: Mapping[str, frozenset[str]] = {
     "keras-torch": frozenset({"mkl", "onednn"}),
 }
 _TENSORFLOW = {"eigen": {"TF_ENABLE_ONEDNN_OPTS": "0"}, "onednn": {"TF_ENABLE_ONEDNN_OPTS": "1"}}
+# Its builder's own variable: it links what Theano compiles to that BLAS.
+_THEANO = {"mkl": {"DLBENCH_BLAS": "mkl"}, "openblas": {"DLBENCH_BLAS": "openblas"}}
 _MXNET = {"openblas": {"MXNET_MKLDNN_ENABLED": "0"}, "onednn": {"MXNET_MKLDNN_ENABLED": "1"}}
 # Variables that must be set before the framework is imported. By its name.
 VARIABLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
@@ -44,6 +40,8 @@ VARIABLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "keras-tensorflow": _TENSORFLOW,
     "mxnet": _MXNET,
     "mxnet-imperative": _MXNET,
+    "theano": _THEANO,
+    "theano-pymc": _THEANO,
 }
 
 
@@ -66,9 +64,7 @@ def refusal(framework: Framework, device: str, setting: str) -> str:
     if known is None or setting.removeprefix(PREFIX) in known:
         return ""
     others = ", ".join(f"{PREFIX}{name}" for name in sorted(known))
-    lacking = LACKING.get((framework.plain_name, setting.removeprefix(PREFIX)))
-    why = lacking or (f"it has {others}" if others else reason(framework))
-    return f"{setting}: {framework.name} cannot: {why}"
+    return f"{setting}: {framework.name} cannot: {f'it has {others}' if others else reason(framework)}"
 
 
 def reason(framework: Framework) -> str:

@@ -181,6 +181,7 @@ class RunSettings:
             raise ModelError(f"{reason}; model.for_input({dataset.shape}) makes a model for it")
         network = infer(model)
         asked, refusal = self._changed(recipe or model.recipe, dataset, framework, changes)
+        framework = framework.computing_with(asked.library)
         case = self._case(label, framework, (model.name, data.name), device, changes)
         refusal = refusal or self._refusal(case, framework, network, asked, purpose=purpose, hosts=self._hosts(changes))
         is_trained = purpose == "training" and not refusal

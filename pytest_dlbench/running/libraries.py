@@ -9,8 +9,8 @@ from pytest_dlbench.records.problems import OtherLibrary
 NOT_KERNELS = frozenset({"gemm_api", "reorder"})
 # The library by whose report each is recognised; Eigen and OpenBLAS report nothing.
 REPORTED_AS: Mapping[Library, str] = {"onednn": "onednn", "ideep": "onednn", "mkl": "mkl"}
-# What may compute a part of a step, too: PyTorch's products with oneDNN are MKL's.
-BESIDES: Mapping[Library, frozenset[str]] = {"onednn": frozenset({"mkl"})}
+# What may compute a part of a step, too: products of PyTorch with oneDNN, and of iDeep, are MKL's.
+BESIDES: Mapping[Library, frozenset[str]] = {"onednn": frozenset({"mkl"}), "ideep": frozenset({"mkl"})}
 
 
 def other_library(framework: str, requested: Library, calls: Mapping[str, Mapping[str, int]]) -> OtherLibrary | None:

@@ -33,14 +33,13 @@ def resnet50(classes: int | None, variant: Variant, stem: Branch = STEM_224) -> 
 
     Without ``classes`` it ends with the 2,048 features after the global pooling.
     """
-    blocks = tuple(
-        layer
-        for stage, (count, channels) in enumerate(_STAGES)
-        for number in range(count)
-        for layer in _bottleneck(channels, 2 if stage and not number else 1, variant, is_first=not number)
-    )
     classifier = () if classes is None else (Dense(classes),)
-    return (*stem, *blocks, GlobalAvgPool(), Flatten(), *classifier)
+    return (*stem, *_bottlenecks(_STAGES, variant), GlobalAvgPool(), Flatten(), *classifier)
+
+
+def resnet50_for_detectors() -> Branch:
+    """ResNet-50 v1 without its last stage: 1,024 channels at a sixteenth of the image's sides."""
+    return (*STEM_224, *_bottlenecks(_STAGES[:-1], "v1"))
 
 
 def resnet56() -> Branch:
@@ -53,6 +52,15 @@ def resnet56() -> Branch:
         for layer in _basic(channels, is_narrowing=channels > 16 and not number)
     )
     return (*first, *blocks, GlobalAvgPool(), Flatten(), Dense(10))
+
+
+def _bottlenecks(stages: tuple[tuple[int, int], ...], variant: Variant) -> Branch:
+    return tuple(
+        layer
+        for stage, (count, channels) in enumerate(stages)
+        for number in range(count)
+        for layer in _bottleneck(channels, 2 if stage and not number else 1, variant, is_first=not number)
+    )
 
 
 def _bottleneck(channels: int, stride: int, variant: Variant, *, is_first: bool) -> Branch:

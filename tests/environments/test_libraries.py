@@ -1,10 +1,16 @@
 """Which libraries each framework can be asked for, why not, and by which variables."""
 
-import pytest
+from dataclasses import replace
 
-from pytest_dlbench.environments import FRAMEWORKS, Framework
+import pytest
+from packaging.requirements import Requirement
+
+from pytest_dlbench.environments import FRAMEWORKS, Framework, declared
+from pytest_dlbench.environments.building import EnvironmentStore
 from pytest_dlbench.environments.execution import refusal
+from pytest_dlbench.environments.frameworks import LibraryBuild
 from pytest_dlbench.environments.libraries import REASONS, VARIABLES, libraries, reason, variables
+from pytest_dlbench.environments.placing import Absent, Places
 from pytest_dlbench.environments.specification import specified
 
 TRAINED = [name for name, framework in FRAMEWORKS.items() if framework.builder]
@@ -27,8 +33,36 @@ def test_keras_has_the_libraries_of_its_back_end():
     assert "it has library=eigen, library=onednn" in refusal(FRAMEWORKS["keras-tensorflow"], "cpu", ["library=mkl"])
 
 
-def test_chainer_has_no_ideep_for_a_reason():
-    assert "for Python 3.6 and 3.7" in refusal(FRAMEWORKS["chainer"], "cpu", ["library=ideep"])
+@pytest.mark.parametrize("name", TRAINED)
+def test_an_environment_for_a_library_has_what_the_usual_one_has_and_the_library(name):
+    framework = FRAMEWORKS[name]
+    for build in framework.library_builds:
+        chosen = framework.computing_with(build.library)
+        packages = {Requirement(pin).name for pin in build.environment.requirements}
+        assert (chosen.environments, build.need) == ((build.environment,), build.need)
+        assert {build.need, framework.package, "numpy", "pillow"} <= packages
+        assert build.library in libraries(framework)
+        assert chosen.to_build == build.environment.name
+
+
+def test_other_libraries_are_in_the_usual_environment():
+    chainer = FRAMEWORKS["chainer"]
+    assert chainer.computing_with(None) is chainer.computing_with("openblas") is chainer
+
+
+def test_an_environment_that_was_named_is_used_with_any_library():
+    named = specified("chainer==7.8.1", FRAMEWORKS, "a test")
+    assert named.computing_with("ideep") is named
+
+
+def test_without_the_library_this_python_is_not_used(tmp_path):
+    build = LibraryBuild(library="ideep", need="a-library", environment=declared.CHAINER_IDEEP)
+    here = replace(FRAMEWORKS["chainer"], needs=("numpy",), library_builds=(build,))
+    places = Places(store=EnvironmentStore(root=tmp_path))
+    assert places.ready(here) is not None
+    found = places.find(here.computing_with("ideep"))
+    assert isinstance(found, Absent)
+    assert "to build it: dlbench env build chainer-ideep\n" in found.reason
 
 
 def test_on_a_gpu_there_is_no_choice():

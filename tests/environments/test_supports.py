@@ -61,12 +61,12 @@ LACKS = {
 }
 # The libraries that the builders of a folder can choose.
 LIBRARIES = {
-    "chainer": {"library=openblas"},
+    "chainer": {"library=ideep", "library=openblas"},
     "keras": {"library=eigen", "library=mkl", "library=onednn"},
     "mxnet": {"library=onednn", "library=openblas"},
     "pytorch": {"library=mkl", "library=onednn"},
     "tensorflow": {"library=eigen", "library=onednn"},
-    "theano": {"library=openblas"},
+    "theano": {"library=mkl", "library=openblas"},
 }
 # What a variant has in addition to the builder in whose folder it is.
 MORE = {"pytorch-compile": {"cuda_graphs"}, "tensorflow-xla": {"cuda_graphs"}}

@@ -22,6 +22,7 @@ ONEDNN, EIGENS, MKL = {"onednn": {"convolution": 5, "reorder": 2}}, {"onednn": {
         ("onednn", ONEDNN),
         ("onednn", ONEDNN | MKL),
         ("ideep", ONEDNN),
+        ("ideep", ONEDNN | MKL),
         ("mkl", MKL),
         ("eigen", EIGENS),
         ("eigen", {}),

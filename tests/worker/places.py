@@ -11,15 +11,17 @@ from pytest_dlbench.environments.placing import Absent, Place, Places
 from pytest_dlbench.running import pinning
 
 
-def place_of(framework: str, sweep: str = "") -> Place:
-    """The framework's place; skips the test if there is none, or if its sweep passed before with the same content.
+def place_of(framework: str, sweep: str = "", library: str | None = None) -> Place:
+    """The framework's place, with a ``library`` if one is named.
+
+    Skips the test if there is none, or if its sweep passed before with the same content.
 
     DLBENCH_REQUIRE_FRAMEWORKS names those without which a test fails. DLBENCH_CI_PLAN is the plan of .ci/stamps.py,
     which has the sweeps.
     """
     if stamp := _skipped(sweep).get(framework):
         pytest.skip(stamp["reason"])
-    place = Places().find(FRAMEWORKS[framework])
+    place = Places().find(FRAMEWORKS[framework].computing_with(library))
     if isinstance(place, Absent):
         if framework in os.environ.get("DLBENCH_REQUIRE_FRAMEWORKS", "").split(","):
             pytest.fail(f"DLBENCH_REQUIRE_FRAMEWORKS asks for it: {place.reason}")

@@ -1,11 +1,18 @@
-"""Detectors in what a worker does besides trainings: single steps that alternate, and counts after the measurement."""
+"""Detectors in what a worker does besides trainings: single steps that alternate, and counts after the measurement.
+
+And two steps of the largest one.
+"""
+
+from dataclasses import replace
 
 import pytest
 
 from pytest_dlbench.data import DATASETS
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import FRAMEWORKS
-from pytest_dlbench.model import infer
+from pytest_dlbench.model import SGD, infer
+from pytest_dlbench.planning.plan import synthetic_for
+from pytest_dlbench.zoo import MODELS
 from tests.equivalence.test_planted_detector_faults import PRECISE, SMALL
 from tests.worker.places import place_of
 from tests.worker.sessions import session
@@ -49,3 +56,16 @@ def test_a_step_is_counted_and_an_evaluation_is_not(name, data, tmp_path):
             counts.append(asked.ask("count").counts)
     assert counts[0]["operations"] == counts[1]["operations"] > 0
     assert counts[0].get("compilations") == counts[1].get("compilations")
+
+
+def test_the_network_of_600_pixels_takes_two_steps_with_the_same_losses(tmp_path):
+    model, recipe = MODELS["faster-rcnn-voc"], replace(PRECISE, precision="float32", batch_size=1, optimizer=SGD(1e-7))
+    data, losses = prepare(synthetic_for(model), tmp_path / "data"), []
+    for name in ("pytorch", "jax"):
+        place_of(name, "detectors")
+        with session(FRAMEWORKS[name], tmp_path / name) as asked:
+            asked.hello()
+            asked.build(infer(model), recipe)
+            losses.append(asked.train(data, recipe, 2).losses)
+    assert len(losses[0]) == 2
+    assert losses[0] == pytest.approx(losses[1], rel=3e-3)

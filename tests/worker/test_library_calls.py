@@ -33,8 +33,9 @@ def test_the_kind_of_call_is_found_in_the_lines_of_every_version(version):
     assert calls([LINES[version], LINES[version]]) == {"onednn": {"convolution": 2}}
 
 
-def test_calls_of_mkl_are_found():
-    lines = ["MKL_VERBOSE oneMKL 2024.0 Update 2 Product build 20240605", "MKL_VERBOSE SGEMM(T,N,10,16,1152,0x7f) 1us"]
+@pytest.mark.parametrize("version", ["oneMKL 2024.0 Update 2 Product build 20240605", "Intel(R) MKL 2019.0 Update 5"])
+def test_calls_of_mkl_are_found(version):
+    lines = [f"MKL_VERBOSE {version}", "MKL_VERBOSE SGEMM(T,N,10,16,1152,0x7f) 1us"]
     assert calls(lines) == {"mkl": {"SGEMM": 1}}
 
 
@@ -67,14 +68,16 @@ def computed(framework, library, folder):
         ("keras-tensorflow", ("eigen",)),
         ("keras-torch", ("mkl",)),
         ("mxnet", ("onednn", "openblas")),
-        ("chainer", ("openblas",)),
+        ("chainer", ("ideep", "openblas")),
+        ("theano", ("mkl", "openblas")),
+        ("theano-pymc", ("mkl",)),
     ],
 )
 def test_a_framework_computes_with_the_library_that_is_asked_for(name, libraries, tmp_path):
-    place_of(name, "libraries")
     losses = []
     for library in libraries:
-        found, reported = computed(FRAMEWORKS[name], library, tmp_path / library)
+        place_of(name, "libraries", library)
+        found, reported = computed(FRAMEWORKS[name].computing_with(library), library, tmp_path / library)
         assert other_library(name, library, reported) is None
         losses.append(found)
     assert all(found == pytest.approx(losses[0], rel=1e-4) for found in losses)

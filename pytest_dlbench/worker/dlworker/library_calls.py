@@ -16,7 +16,8 @@ from dlworker.protocol import RequestError
 # oneDNN has had several names.
 REPORTING = dict.fromkeys(("DNNL_VERBOSE", "MKLDNN_VERBOSE", "MKL_VERBOSE", "ONEDNN_VERBOSE"), "1")
 LINES = {
-    "mkl": re.compile(r"^MKL_VERBOSE (\w+)\("),
+    # The first line of MKL until 2020 is its name: Intel(R) MKL.
+    "mkl": re.compile(r"^MKL_VERBOSE (?!Intel\(R\))(\w+)\("),
     "onednn": re.compile(r"^(?:onednn|dnnl|mkldnn)_verbose,(?:v\d+,)?(?:primitive,)?exec,(?:cpu,)?(\w+),"),
 }
 # Some builders change it for their framework; their repetition must begin as they did.

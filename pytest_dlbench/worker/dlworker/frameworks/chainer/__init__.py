@@ -3,15 +3,18 @@
 import dlworker.nvidia_libraries  # noqa: F401  # isort: skip - CuPy needs them, for which Chainer looks when imported
 
 import ctypes
+import sys
 from functools import reduce
 
 import chainer
 import chainer.functions as F  # noqa: N812 - the names they have in Chainer's own documentation
 import numpy as np
+from chainer.backends import intel64
 
 from dlworker.frameworks.chainer.device import (
     Pinned,
     device_of,
+    holds_data,
     libraries,
     mark,
     name_of,
@@ -29,7 +32,7 @@ from dlworker.graph import lengths
 from dlworker.protocol import RequestError
 from dlworker.staging import InFlight
 
-EXECUTION = ("library=openblas",)
+EXECUTION = ("library=ideep", "library=openblas")
 SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, *MIXED, *EXECUTION, "schedule", "clip_norm", "lengths", "start", "pipeline"}
 HOST = chainer.get_device("@numpy")
 PRECISIONS = {"float32": np.float32, "float64": np.float64, **MIXED}
@@ -49,7 +52,11 @@ def threads():
 
 
 def set_execution(execution, device):
-    """Refuse what NumPy does not compute with; there is nothing to set."""
+    """Choose iDeep, or refuse what NumPy does not compute with: there is nothing else to set."""
+    if "library=ideep" in execution:
+        if not intel64.is_ideep_available():
+            raise RequestError("unsupported", "Chainer finds no iDeep: %s has no package ideep4py" % sys.prefix)
+        chainer.global_config.use_ideep = "auto"
     if "library=openblas" in execution and threads() is None:
         raise RequestError("unsupported", "NumPy %s computes with another BLAS than OpenBLAS" % np.__version__)
 
@@ -170,7 +177,7 @@ class Trainer:
         self.lengths = lengths(self.layers, np.asarray(inputs))
         is_staged = isinstance(inputs, Pinned)
         batch = (inputs, labels) if is_staged else self._typed(inputs, labels)
-        self.inputs, self.labels = sent(self.device, batch, self.in_flight)
+        self.inputs, self.labels = sent(holds_data(self.device), batch, self.in_flight)
 
     def _input_type(self):
         return np.int32 if "vocabulary" in self.network else self.dtype
@@ -180,7 +187,7 @@ class Trainer:
         return np.array(inputs, dtype=self._input_type()), np.array(labels, dtype=np.int32)
 
     def _inputs(self, inputs):
-        return self.device.send(np.array(inputs, dtype=self._input_type()))
+        return holds_data(self.device).send(np.array(inputs, dtype=self._input_type()))
 
     def step(self, number):
         loss = self.loss_of(*self.batch(number))

@@ -1,8 +1,8 @@
-"""Where Chainer keeps its arrays: in NumPy on a processor, in CuPy on a GPU."""
+"""Where Chainer keeps its arrays: in NumPy or iDeep on a processor, in CuPy on a GPU."""
 
 import chainer
 import numpy as np
-from chainer.backends import cuda
+from chainer.backends import cuda, intel64
 
 from dlworker.protocol import RequestError
 
@@ -10,7 +10,7 @@ from dlworker.protocol import RequestError
 def device_of(device):
     """Chainer's own device for "cpu", "gpu" or "gpu:N"; raises RequestError if there is no such GPU."""
     if device == "cpu":
-        return chainer.get_device("@numpy")
+        return chainer.get_device("@numpy" if chainer.config.use_ideep == "never" else "@intel64")
     if not cuda.available:
         message = "device %r: Chainer finds no GPU without CuPy: %s" % (device, cuda._resolution_error)
         raise RequestError("unsupported", message)
@@ -18,6 +18,11 @@ def device_of(device):
     if number >= count:
         raise RequestError("unsupported", "device %r: CuPy %s sees %d GPUs" % (device, cuda.cupy.__version__, count))
     return chainer.get_device("@cupy:%d" % number)
+
+
+def holds_data(device):
+    """The device for examples: iDeep's arrays have no fancy indices, and its functions take NumPy's."""
+    return chainer.get_device("@numpy") if isinstance(device, intel64.Intel64Device) else device
 
 
 def _count(device):

@@ -1,53 +1,27 @@
 """Theano 1.0 and Theano-PyMC 1.1: one symbolic graph, which theano.function compiles to C when the network is built."""
 
 import ctypes
-import glob
-import os
 from collections import OrderedDict
 from functools import partial
-from importlib.util import find_spec
 
 import numpy as np
 
+# Theano reads its settings when it is imported.
+from dlworker.frameworks.theano import blas
 from dlworker.protocol import RequestError
 
+# isort: split
+import theano
+import theano.tensor as T  # noqa: N812 - the name it has in Theano's own documentation
+from theano.configdefaults import gcc_version_str
+from theano.tensor.elemwise import Elemwise
 
-def _openblas():
-    """SciPy's OpenBLAS, with the plain names (sgemm_) that Theano's C code calls; NumPy's has 64-bit integers."""
-    packages = os.path.dirname(os.path.dirname(np.__file__))
-    found = sorted(glob.glob(os.path.join(packages, "scipy.libs", "libopenblas*.so")))
-    return found[0] if found and "ldflags" not in os.environ.get("THEANO_FLAGS", "") else None
+from dlworker.frameworks.theano.layers import KINDS, RandomStreams, Training, apply
+from dlworker.frameworks.theano.losses import LOSSES
+from dlworker.frameworks.theano.optimizers import OPTIMIZERS, clipped
+from dlworker.frameworks.theano.weights import first_statistics, own_weights
 
-
-def _flags():
-    """What Theano cannot detect itself, followed by the given THEANO_FLAGS: of two values the last one counts."""
-    # Without OpenMP, pooling has one thread, and convolution only those of BLAS, for one image at a time.
-    flags = ["openmp=%s" % (os.environ.get("OMP_NUM_THREADS", "1") != "1")]
-    if OPENBLAS:
-        # Theano looks for BLAS in NumPy's configuration, as it was until 1.21, and fails at import with a newer NumPy.
-        folder, name = os.path.split(OPENBLAS)
-        package = find_spec("theano").submodule_search_locations[0]
-        spelling = "blas.ldflags" if os.path.isdir(os.path.join(package, "gof")) else "blas__ldflags"
-        flags.append("%s='-L%s -l%s'" % (spelling, folder, name[len("lib") : -len(".so")]))
-    return ",".join(flags + [os.environ.get("THEANO_FLAGS", "")])
-
-
-# Theano reads both variables at import. A user's ~/.theanorc must not change what is measured.
-OPENBLAS = _openblas()
-os.environ["THEANO_FLAGS"] = _flags()
-os.environ.setdefault("THEANORC", os.devnull)
-
-import theano  # noqa: E402 - it reads the variables above
-import theano.tensor as T  # noqa: E402, N812 - the name it has in Theano's own documentation
-from theano.configdefaults import gcc_version_str  # noqa: E402
-from theano.tensor.elemwise import Elemwise  # noqa: E402
-
-from dlworker.frameworks.theano.layers import KINDS, RandomStreams, Training, apply  # noqa: E402
-from dlworker.frameworks.theano.losses import LOSSES  # noqa: E402
-from dlworker.frameworks.theano.optimizers import OPTIMIZERS, clipped  # noqa: E402
-from dlworker.frameworks.theano.weights import first_statistics, own_weights  # noqa: E402
-
-EXECUTION = ("library=openblas",)
+EXECUTION = ("library=mkl", "library=openblas")
 SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, *EXECUTION, "schedule", "clip_norm", "lengths", "start", "pipeline"}
 
 _elementwise_code = Elemwise.c_code
@@ -67,28 +41,22 @@ def configure(threads):
 
 
 def threads():
-    """Threads that the libraries of the compiled code report: OpenBLAS and OpenMP. None with another BLAS."""
-    if OPENBLAS is None:
-        return None
-    blas = ctypes.CDLL(OPENBLAS).openblas_get_num_threads()
-    return max(blas, ctypes.CDLL("libgomp.so.1").omp_get_max_threads()) if theano.config.openmp else blas
+    """Threads that the libraries of the compiled code report: BLAS and OpenMP. None with another BLAS."""
+    of_blas = blas.threads()
+    if of_blas is None or not theano.config.openmp:
+        return of_blas
+    return max(of_blas, ctypes.CDLL("libgomp.so.1").omp_get_max_threads())
 
 
 def set_execution(execution, device):
     """Refuse what compiled code is not linked to; that was decided before Theano was imported."""
-    if "library=openblas" in execution and OPENBLAS is None:
-        reason = "Theano links to another BLAS: THEANO_FLAGS has ldflags, or SciPy's wheel has no OpenBLAS"
-        raise RequestError("unsupported", reason)
+    for setting in execution:
+        blas.require(setting[len("library=") :])
 
 
 def versions():
     """Theano, the compiler of its C code and the BLAS it links."""
-    found = {"theano": theano.__version__, "gcc": gcc_version_str}
-    if OPENBLAS is not None:
-        get_config = ctypes.CDLL(OPENBLAS).openblas_get_config
-        get_config.restype = ctypes.c_char_p
-        found["openblas"] = get_config().decode().split()[1]
-    return found
+    return dict({"theano": theano.__version__, "gcc": gcc_version_str}, **blas.versions())
 
 
 def require(device):
