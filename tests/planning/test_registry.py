@@ -57,7 +57,7 @@ def test_the_error_for_an_unknown_name_says_where_it_was_given():
 @pytest.mark.parametrize(
     ("axis", "known"),
     [
-        ("model", "faster-rcnn-shapes, gatech-caffe-cifar10, gatech-inception-v3, "),
+        ("model", "faster-rcnn-shapes, faster-rcnn-voc, gatech-caffe-cifar10, "),
         ("dataset", "chestxray14, cifar10, cifar100, digits, digits28, digits32, fashion-mnist"),
         ("device", "cpu, gpu"),
     ],
