@@ -1,17 +1,17 @@
 """The gate on whole version bumps of this machine: eight small cases of PyTorch against itself, again and again.
 
-    python -m tests.characteristics.bumps FILE --bumps 20                        # unchanged
-    python -m tests.characteristics.bumps FILE --bumps 20 --planted 0.05         # 5 % more arithmetic in one of eight
-    python -m tests.characteristics.bumps FILE --bumps 20 --neighbours           # a process that computes on each core
-    python -m tests.characteristics.bumps FILE --summary
+    python -m tests.characteristics.bumps --bumps 20                        # unchanged
+    python -m tests.characteristics.bumps --bumps 20 --planted 0.05         # 5 % more arithmetic in one of eight
+    python -m tests.characteristics.bumps --bumps 20 --neighbours           # a process that computes on each core
+    python -m tests.characteristics.bumps --page
 
 A bump is one session of pytest: four networks at two batch sizes, scale smoke (10 to 40 steps a side) or another one,
 one thread. It passes if all of its cases do; with something planted, it is right if that case regressed and no other
-one did. Each bump is appended to FILE as a line as soon as it ends, and counts towards --bumps when the same command is
-given again: it can be cut at any time. Lines that were measured are in tests/characteristics/bumps.jsonl.
+one did. Each bump is appended to bumps.jsonl as soon as it ends, and counts towards --bumps when the same command is
+given again: it can be cut at any time. All are written as a table into docs/explanation/error-rates.md.
 
-With --earlier 20, twenty runs of each case of the baseline are made first, once for each file of results, as a user
-would have them from a session with --dlbench-runs=20.
+With --earlier 20, twenty runs of each case of the baseline are made first, once for each scale, as a user would have
+them from a session with --dlbench-runs=20.
 """
 
 import argparse
@@ -29,11 +29,15 @@ from time import monotonic
 
 from pytest_dlbench.model import infer
 from pytest_dlbench.records import CaseOutcome, CaseResult, VerdictOutcome
+from pytest_dlbench.running.hosts.local import THIS_MACHINE
 from pytest_dlbench.storing.recorded import read
 from pytest_dlbench.zoo import MODELS as KNOWN_MODELS
 from tests.characteristics.lines import append, lines
 from tests.characteristics.load import neighbours
-from tests.figures import heading, row
+from tests.figures import DOCS, heading, row, wrapped, write
+
+COMMAND = "python -m tests.characteristics.bumps"
+FILE, PAGE = Path(__file__).with_name("bumps.jsonl"), DOCS / "explanation" / "error-rates.md"
 
 BENCH = Path(__file__).parents[2] / "bench" / "test_training.py"
 # Small ones, so that a pair takes seconds; their numbers of layers differ, by which the builder knows them.
@@ -63,6 +67,9 @@ class Bump:
     open: dict[str, list[str]]
     minutes: float
     load: float
+    machine: str
+    version: str
+    """PyTorch's."""
 
     @property
     def kind(self) -> tuple[float, int, float, str, int]:
@@ -150,7 +157,8 @@ def bump(kind: Kind) -> Bump:
         with neighbours(kind.neighbours):
             run((*command(kind, folder), *words), kind.planted)
             load = os.getloadavg()[1]
-        cases = [case.result for case in read(sorted(set(folder.glob("*.jsonl")) - before)).cases]
+        recorded = read(sorted(set(folder.glob("*.jsonl")) - before)).cases
+    cases = [case.result for case in recorded]
     return Bump(
         planted=kind.planted,
         neighbours=kind.neighbours,
@@ -163,6 +171,8 @@ def bump(kind: Kind) -> Bump:
         open={case.case.id: undecided(case) for case in cases if case.outcome is CaseOutcome.INCONCLUSIVE},
         minutes=(monotonic() - began) / 60,
         load=load,
+        machine=f"{THIS_MACHINE.machine.cores} cores of {THIS_MACHINE.machine.cpu_model}",
+        version=next((run.versions["torch"] for case in recorded for run in case.record.runs if run.versions), ""),
     )
 
 
@@ -172,7 +182,16 @@ def undecided(case: CaseResult) -> list[str]:
 
 
 def summary(bumps: list[Bump]) -> Iterator[str]:
-    """A table with a line for each kind of bump."""
+    """A table with a line for each kind of bump; nothing without any."""
+    if not bumps:
+        return
+    dates, machines, versions = (
+        sorted({getattr(one, name) for one in bumps}) for name in ("began", "machine", "version")
+    )
+    yield from wrapped(
+        f"Eight cases of PyTorch {', '.join(versions)} against itself, on {', '.join(machines)}, from"
+        f" {dates[0][:10]} to {dates[-1][:10]}:"
+    )
     names = ("change", "neighbours", "tolerance", "scale", "earlier runs", "bumps", "right", "false alarms")
     yield from heading(*names, "open cases", "pairs a case", "minutes", "load")
     for kind in sorted({one.kind for one in bumps}):
@@ -192,13 +211,12 @@ def summary(bumps: list[Bump]) -> Iterator[str]:
 def main() -> int:
     """Run the bumps that are missing, or summarise those that there are."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", type=Path, metavar="FILE", help="Lines of results; new ones are appended.")
-    parser.add_argument("--bumps", type=int, default=20, help="How many of this kind the file is to have [20].")
+    parser.add_argument("--bumps", type=int, default=20, help="How many of this kind there are to be [20].")
     parser.add_argument("--planted", type=float, default=0.0, help="Share of a step; the tolerance is half of it.")
     parser.add_argument("--neighbours", action="store_true", help="A process that computes on each core.")
     parser.add_argument("--scale", default="smoke", help="smoke or quick [smoke].")
     parser.add_argument("--earlier", type=int, default=0, help="Earlier runs of the baseline's cases [0].")
-    parser.add_argument("--summary", action="store_true", help="Only print a table of the file.")
+    parser.add_argument("--page", action="store_true", help="Only write the table again, of what was kept.")
     asked = parser.parse_args()
     kind = Kind(
         planted=asked.planted,
@@ -206,13 +224,14 @@ def main() -> int:
         tolerance=asked.planted / 2 or 0.05,
         scale=asked.scale,
         earlier=asked.earlier,
-        known=Path(f"{asked.file}.earlier-{asked.scale}-{asked.earlier}"),
+        known=Path(".dlbench") / f"bumps-earlier-{asked.scale}-{asked.earlier}",
     )
     wanted = (kind.planted, kind.neighbours, kind.tolerance, kind.scale, kind.earlier)
-    while not asked.summary and [one.kind for one in lines(asked.file, Bump)].count(wanted) < asked.bumps:
+    while not asked.page and [one.kind for one in lines(FILE, Bump)].count(wanted) < asked.bumps:
         with_earlier(kind)
-        append(asked.file, bump(kind))
-    print("\n".join(summary(lines(asked.file, Bump))))
+        append(FILE, bump(kind))
+        write(PAGE, COMMAND, summary(lines(FILE, Bump)))
+    write(PAGE, COMMAND, summary(lines(FILE, Bump)))
     return 0
 
 

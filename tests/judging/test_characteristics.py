@@ -20,7 +20,10 @@ from pytest_dlbench.judging.two_stage import Terms, judge
 from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.running.pairs import Pairs
 from pytest_dlbench.workflows.false_alarms import FalseAlarmBudget
+from tests import figures
+from tests.characteristics import bumps
 from tests.characteristics.bumps import BATCH_SIZES, MODELS, Bump, is_planted, summary
+from tests.characteristics.lines import lines
 from tests.characteristics.measure import with_memory
 from tests.characteristics.promises import (
     MEMORY_SDS,
@@ -247,6 +250,8 @@ def _bump(outcomes, planted=0.0):
         open={},
         minutes=2.0,
         load=1.0,
+        machine="2 cores of a processor",
+        version="2.13.0",
     )
 
 
@@ -266,5 +271,12 @@ def test_a_bump_is_right_if_all_cases_pass_or_only_the_planted_one_regressed():
     assert (other.found, other.false_alarms) == (False, 7)
     assert [_bump(_cases(outcome)).passes for outcome in ("passed", "inconclusive")] == [True, False]
     table = list(summary([_bump(_cases()), _bump(_cases("inconclusive")), found]))
-    assert "| unchanged | 0 | 5.0 % | smoke | 0 | 2 | 1 of 2 | 0 |" in table[2]
-    assert "| +5 % | 0 | 5.0 % | smoke | 0 | 1 | 1 of 1 | 0 |" in table[3]
+    assert table[0].startswith(
+        "Eight cases of PyTorch 2.13.0 against itself, on 2 cores of a processor, from 2026-11-25"
+    )
+    assert "| unchanged | 0 | 5.0 % | smoke | 0 | 2 | 1 of 2 | 0 |" in table[-2]
+    assert "| +5 % | 0 | 5.0 % | smoke | 0 | 1 | 1 of 1 | 0 |" in table[-1]
+
+
+def test_the_table_of_bumps_on_the_page_is_of_what_was_kept():
+    assert figures.written(bumps.PAGE, bumps.COMMAND) == list(summary(lines(bumps.FILE, Bump)))
