@@ -282,12 +282,12 @@ class TestPairs:
             changed = replace(changed, **own)
         assert unlocked_pairs(plain, changed)[0].sequential == SequentialPairs(cause=cause)
 
-    def test_that_were_recorded_are_judged_as_if_they_had_just_run(self, folder, plain):
-        spins = spec("spins", folder, steps=STEPS)
-        with pairs_of(plain, spins) as (first, kept):
+    def test_that_were_recorded_are_judged_as_if_they_had_just_run(self, folder):
+        paced, spins = (spec(name, folder, steps=STEPS) for name in ("paced", "spins"))
+        with pairs_of(paced, spins) as (first, kept):
             first.next()
         recorded = iter([tuple(kept[:2]), tuple(kept[2:])])
-        with pairs_of(plain, spins, recorded=lambda *_: next(recorded, None)) as (again, kept_again):
+        with pairs_of(paced, spins, recorded=lambda *_: next(recorded, None)) as (again, kept_again):
             old, new = again.next()
         assert again.sequential == first.sequential
         assert not alternation.is_alternating(old, new)

@@ -16,6 +16,28 @@ from pytest_dlbench.zoo import MODELS, RECIPES
 LAYERS = json.loads(Path(__file__).with_name("zoo_layers.json").read_text())
 # The sources do not list the sizes of these layers.
 UNLISTED = ("relu", "tanh", "sigmoid", "log_softmax", "local_response_norm")
+
+
+def bottlenecks(count, before, inner, side):
+    """Parameters and multiply-adds of a stage of ResNet-50."""
+    first = (before + 9 * inner + 4 * inner + 4 * before) * inner
+    others = (4 + 9 + 4) * inner**2
+    weights = first + (count - 1) * others
+    return weights + 12 * count * inner + 8 * inner, weights * side**2
+
+
+def detector_of_voc():
+    """ResNet-50 without its last stage, the regions of nine anchors, and dense layers for 128 regions."""
+    first = 3 * 7**2 * 64
+    parts = [
+        (first + 2 * 64, first * 300**2),
+        *(bottlenecks(*stage) for stage in ((3, 64, 64, 150), (4, 256, 128, 75), (6, 512, 256, 38))),
+    ]
+    regions, head = 9 * 1024 * 512 + 512 * 45, 1024 * 49 * 1024 + 1024**2 + 1024 * 21 * 5
+    parts += [(regions + 512 + 45, regions * 38**2), (head + 2 * 1024 + 21 * 5, head * 128)]
+    return tuple(map(sum, zip(*parts, strict=True)))
+
+
 # Trainable parameters, and multiply-adds of one sample's forward pass. No source has figures for thesis-…-cifar10.
 TOTALS = {
     "tartu-mnist-cnn": (1_199_882, 11_992_448),
@@ -69,6 +91,7 @@ TOTALS = {
         28 * 16 + 145 * 32 + 289 * 48 + 433 * 48 + 49 * 25 + (48 * 25 + 1) * 64 + 65 * 20,
         27 * 16 * 48**2 + 144 * 32 * 24**2 + (288 * 48 + 432 * 48 + 48 * 25) * 12**2 + 16 * 64 * (48 * 25 + 20),
     ),
+    "faster-rcnn-voc": detector_of_voc(),
 }
 OURS = {"thesis-alexnet-cifar10", "thesis-googlenet-cifar10", "thesis-resnet-50-cifar10", "thesis-vgg16-cifar10"}
 
@@ -188,11 +211,12 @@ def test_a_model_of_a_study_is_marked_with_the_study_it_is_named_after(name):
     assert name.split("-")[0] in MODELS[name].marks
 
 
-def test_only_transformers_and_the_detector_of_shapes_are_from_no_study():
+def test_only_transformers_and_detectors_are_from_no_study():
     assert {name for name, model in MODELS.items() if not model.sources} == {
         "transformer-encoder",
         "gpt",
         "faster-rcnn-shapes",
+        "faster-rcnn-voc",
     }
     assert all(model.sources or {"transformer", "detection"} & {*model.marks} for model in MODELS.values())
 
