@@ -57,7 +57,9 @@ SWEEPS: Mapping[str, Sweep] = {
     "precision": Sweep(tests=("tests/worker/test_mixed_precision.py",)),
     "detectors": Sweep(
         tests=("tests/equivalence/test_planted_detector_faults.py", "tests/worker/test_detector_operations.py"),
-        frameworks=("pytorch", "jax", "tensorflow", "keras-jax", "keras-tensorflow", "keras-torch", "paddle"),
+        frameworks=(
+            *("pytorch", "jax", "tensorflow", "keras-jax", "keras-tensorflow", "keras-torch", "paddle", "chainer"),
+        ),
     ),
     "table": Sweep(tests=("tests/worker/test_frameworks_table.py",), reads_documentation=True),
     "programs": Sweep(

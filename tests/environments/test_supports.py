@@ -45,7 +45,7 @@ OFF = set(EXECUTION)
 LACKS = {
     # A recurrent layer of rnn_cell is a step net inside an operator.
     "caffe2": OFF | MIXED | SEQUENCES | TRANSFORMER | DETECTOR,
-    "chainer": OFF | {"bfloat16"} | TRANSFORMER | DETECTOR,  # NumPy computes, which has none
+    "chainer": OFF | {"bfloat16"} | TRANSFORMER,  # NumPy computes, which has none
     "cntk": OFF | MIXED | TRANSFORMER | DETECTOR,
     "jax": {"float16"},  # neither JAX nor optax scales a loss
     "keras2": OFF | MIXED | TRANSFORMER | DETECTOR,

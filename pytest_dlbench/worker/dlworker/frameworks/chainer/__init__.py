@@ -67,11 +67,12 @@ def versions():
 
 
 def _text(step):
-    """The repr of a link, or a function's name and arguments."""
+    """The repr of a link, a function's name and arguments, or the name of a class."""
     if isinstance(step, chainer.Link):
         return str(step)
     function, keywords = getattr(step, "func", step), getattr(step, "keywords", {})
-    return "%s(%s)" % (function.__name__, ", ".join("%s=%s" % pair for pair in keywords.items()))
+    name = getattr(function, "__name__", type(function).__name__)
+    return "%s(%s)" % (name, ", ".join("%s=%s" % pair for pair in keywords.items()))
 
 
 # Where Chainer keeps an array, by kind and canonical role. NStepGRU has one array per gate.
@@ -171,7 +172,7 @@ class Trainer:
 
     def stage(self, inputs, labels):
         """A batch in NumPy, in memory from which a GPU copies without the processor."""
-        return pinned(self.device, (inputs, labels), (self._input_type(), np.int32))
+        return pinned(self.device, (inputs, labels), (self._input_type(), self._label_type()))
 
     def feed(self, inputs, labels):
         self.lengths = lengths(self.layers, np.asarray(inputs))
@@ -182,9 +183,15 @@ class Trainer:
     def _input_type(self):
         return np.int32 if "vocabulary" in self.network else self.dtype
 
+    def _label_type(self):
+        return np.promote_types(self.dtype, np.float32) if self._is_detector() else np.int32
+
+    def _is_detector(self):
+        return self.network["loss"] == "detection"
+
     def _typed(self, inputs, labels):
         """Copies of the types that steps take."""
-        return np.array(inputs, dtype=self._input_type()), np.array(labels, dtype=np.int32)
+        return np.array(inputs, dtype=self._input_type()), np.array(labels, dtype=self._label_type())
 
     def _inputs(self, inputs):
         return holds_data(self.device).send(np.array(inputs, dtype=self._input_type()))
@@ -204,7 +211,8 @@ class Trainer:
 
     def loss_of(self, inputs, labels, of_each):
         """The loss of a batch."""
-        return self.loss(self._logits(inputs, of_each), labels)
+        # What a detector trains its second stage on depends on the labels.
+        return self.loss(self._logits(inputs, of_each, labels if self._is_detector() else None), labels)
 
     def backward(self, loss):
         """Compute the gradients."""
@@ -217,8 +225,8 @@ class Trainer:
         if self.rates is not None:
             set_rate(self.optimizer, float(self.rates[number]))
 
-    def _logits(self, inputs, of_each):
-        return F.cast(self.model(inputs, of_each), np.promote_types(self.dtype, np.float32))
+    def _logits(self, inputs, of_each, truth=None):
+        return F.cast(self.model(inputs, of_each, truth), np.promote_types(self.dtype, np.float32))
 
     def outputs(self, inputs, batch_size):
         of_all, inputs = lengths(self.layers, np.asarray(inputs)), self._inputs(inputs)

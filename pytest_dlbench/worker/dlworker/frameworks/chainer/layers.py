@@ -7,6 +7,7 @@ import chainer.functions as F  # noqa: N812 - the names they have in Chainer's o
 import chainer.links as L  # noqa: N812
 import numpy as np
 
+from dlworker.frameworks.chainer.detection import RegionProposals, RoIAlign, detections
 from dlworker.frameworks.chainer.precision import Convolution2D, EmbedID, Linear, widened
 from dlworker.graph import is_chain, run, wired
 
@@ -151,6 +152,7 @@ LAYERS = {
     "conv2d": conv2d,
     "cut": lambda layer: [partial(cut, first=layer["first"], last=layer["last"])],
     "dense": dense,
+    "detections": lambda layer: [detections],
     "dropout": lambda layer: [partial(F.dropout, ratio=layer["rate"])],
     "embedding": lambda layer: [EmbedID(layer["vocabulary"], layer["output"][-1])],
     "flatten": lambda layer: [flatten],
@@ -161,7 +163,9 @@ LAYERS = {
     "lstm": lambda layer: [SequenceLSTM(layer)],
     "max_pool": max_pool,
     "pad_channels": pad_channels,
+    "region_proposals": lambda layer: [RegionProposals(layer)],
     "relu": lambda layer: [F.relu],
+    "roi_align": lambda layer: [RoIAlign(layer)],
     "sigmoid": lambda layer: [F.sigmoid],
     "tanh": lambda layer: [F.tanh],
 }
@@ -193,15 +197,19 @@ class Network(chainer.Chain):
                 if isinstance(step, chainer.Link):
                     self.add_link(layer["name"], step)
 
-    def forward(self, x, lengths=None):
-        """The last layer's output; ``lengths`` are those of ``dlworker.graph``, which recurrent layers take."""
+    def forward(self, x, lengths=None, truth=None):
+        """The last layer's output.
+
+        ``lengths`` are those of ``dlworker.graph``, which recurrent layers take; ``truth`` has the objects that a
+        detector is trained on.
+        """
         if not self.is_chain:
-            return self._graph(x, lengths or {})
+            return self._graph(x, lengths or {}, truth)
         for _, step in self.steps:
             x = step(x)
         return x
 
-    def _graph(self, x, lengths):
+    def _graph(self, x, lengths, truth):
         """The output of a network that is not a chain, or whose layers pass on more than their output."""
         steps, states = {}, {}
         for name, step in self.steps:
@@ -213,6 +221,8 @@ class Network(chainer.Chain):
                 start = states.get(layer.get("start"))
                 made, states[name] = steps[name][0](values[0], lengths.get(layer.get("lengths")), start)
                 return made
+            if layer["kind"] == "region_proposals":
+                return steps[name][0](*values, truth=truth)
             for step in steps[name]:
                 values = [step(*values)]
             return values[0]

@@ -2,6 +2,8 @@
 
 import chainer.functions as F  # noqa: N812 - the names they have in Chainer's own documentation
 
+from dlworker.frameworks.chainer.detection import detection
+
 
 def cross_entropy(network):
     # No class is -1: nothing is ignored.
@@ -22,4 +24,5 @@ LOSSES = {
     "softmax_cross_entropy": cross_entropy,
     "sequence_cross_entropy": cross_entropy,
     "sigmoid_cross_entropy": sigmoid_cross_entropy,
+    "detection": detection,
 }
