@@ -58,7 +58,8 @@ SWEEPS: Mapping[str, Sweep] = {
     "detectors": Sweep(
         tests=("tests/equivalence/test_planted_detector_faults.py", "tests/worker/test_detector_operations.py"),
         frameworks=(
-            *("pytorch", "jax", "tensorflow", "keras-jax", "keras-tensorflow", "keras-torch", "paddle", "chainer"),
+            *("pytorch", "jax", "tensorflow", "keras-jax", "keras-tensorflow", "keras-torch", "paddle"),
+            *("chainer", "mxnet", "mxnet-imperative"),
         ),
     ),
     "table": Sweep(tests=("tests/worker/test_frameworks_table.py",), reads_documentation=True),

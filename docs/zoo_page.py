@@ -47,9 +47,10 @@ All others, and PyTorch before 2.0, are `unsupported`.
 
 `faster-rcnn-shapes` is Faster R-CNN (Ren et al. 2015) in a size for `shapes`, generated images with up to four circles,
 squares and triangles. `pytest bench -m detection` trains it on a CPU within minutes and certifies it, in PyTorch and
-JAX; TensorFlow, Keras, Paddle and Chainer have it, too. All other frameworks, PyTorch before 1.9, and Paddle in mixed
-precisions are `unsupported`. At scale full it reaches a `map50` of 0.92 in PyTorch (6 minutes) and 0.91 in JAX (1
-minute): one run each, on two cores of an AMD EPYC with other work going on, so that the times are not comparable.
+JAX; TensorFlow, Keras, Paddle, MXNet and Chainer have it, too. All other frameworks, PyTorch before 1.9, and Paddle and
+MXNet in mixed precisions are `unsupported`. At scale full it reaches a `map50` of 0.92 in PyTorch (6 minutes) and 0.91
+in JAX (1 minute): one run each, on two cores of an AMD EPYC with other work going on, so that the times are not
+comparable.
 
 Multiply-adds count the dense layers once for each region; RoIAlign and suppression, which multiply little, count as
 none. All that is random is decided before training, once for all frameworks: which anchors are scored, and in which

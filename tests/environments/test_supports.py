@@ -51,7 +51,7 @@ LACKS = {
     "keras2": OFF | MIXED | TRANSFORMER | DETECTOR,
     "lasagne": OFF | MIXED | TRANSFORMER | DETECTOR,
     "mlx": OFF - {"channels_last"} | DETECTOR,
-    "mxnet": {"float16"} | OFF - {"autotune", "deterministic"} | DETECTOR,  # no float16 on a CPU
+    "mxnet": {"float16"} | OFF - {"autotune", "deterministic"},  # no float16 on a CPU
     "paddle": OFF - {"autotune", "deterministic"},
     "pytorch": {"cuda_graphs"},
     "tensorflow": {"cuda_graphs"},

@@ -35,7 +35,7 @@ from tests.worker.teams import Teams
 
 BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
 # Frameworks that have detectors, besides PyTorch: in float64, and only in float32.
-IN_FLOAT64 = ("jax", "tensorflow", "keras-tensorflow", "paddle", "chainer")
+IN_FLOAT64 = ("jax", "tensorflow", "keras-tensorflow", "paddle", "chainer", "mxnet", "mxnet-imperative")
 OTHERS = (*IN_FLOAT64, "keras-jax", "keras-torch")
 FAULTY = Framework(name="faulty", builder="faulty_detector", folders=(BUILDERS,))
 RECIPE = Recipe(batch_size=4, epochs=1, optimizer=SGD(0.01, momentum=0.9))

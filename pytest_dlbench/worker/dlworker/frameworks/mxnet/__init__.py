@@ -6,7 +6,7 @@ import mxnet as mx
 from mxnet import autograd, gluon, nd
 from mxnet.gluon import rnn
 
-from dlworker.frameworks.mxnet.blocks import RunningStatistics
+from dlworker.frameworks.mxnet.blocks import Graph, RunningStatistics
 from dlworker.frameworks.mxnet.execution import EXECUTION, set_execution
 from dlworker.frameworks.mxnet.layers import KINDS, build
 from dlworker.frameworks.mxnet.losses import LOSSES
@@ -75,6 +75,9 @@ class Trainer:
             raise RequestError("unsupported", "the MXNet builder does not support precision %r" % recipe["precision"])
         if recipe["precision"] in MIXED:
             require(device)
+        self.is_detector = network["loss"] == "detection"
+        if self.is_detector and recipe["precision"] in MIXED:
+            raise RequestError("unsupported", "the MXNet builder has no detectors in %s" % recipe["precision"])
         mx.random.seed(seed)
         self.contexts, self.layers = self._contexts(device), network["layers"]
         self.context = self.contexts[0]
@@ -86,8 +89,11 @@ class Trainer:
         if weights is not None:
             self._set(weights)
         self.loss = LOSSES[network["loss"]](network, self.dtype)
+        # What a detector trains its second stage on depends on the labels.
+        self.trained_net = Graph(self.layers, self.net.blocks, self.dtype) if self.is_detector else self.net
         if self.hybrid:
             self.net.hybridize(static_alloc=True, static_shape=True)
+            self.trained_net.hybridize(static_alloc=True, static_shape=True)
             self.loss.hybridize()
         parameters = self.net.collect_params()
         self.trained = [parameter for parameter in parameters.values() if parameter.grad_req != "null"]
@@ -147,7 +153,7 @@ class Trainer:
 
     def _types(self):
         """The types of inputs and labels."""
-        has_flags = self.network["loss"] == "sigmoid_cross_entropy"
+        has_flags = self.is_detector or self.network["loss"] == "sigmoid_cross_entropy"
         return "int32" if "vocabulary" in self.network else self.dtype, self.dtype if has_flags else "int32"
 
     def _inputs(self, inputs):
@@ -173,7 +179,7 @@ class Trainer:
     def loss_of(self, x, y):
         """The loss of a batch, recorded for the backward pass."""
         with autograd.record():
-            losses = self.loss(self.net(x), y)
+            losses = self.loss(self.trained_net(*((x, y) if self.is_detector else (x,))), y)
             return losses.mean() if self._counts(y) is None else losses.sum() / self._counts(y).sum()
 
     def set_rate(self, number):

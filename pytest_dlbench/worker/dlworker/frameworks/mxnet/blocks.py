@@ -162,7 +162,10 @@ class GELUTanh(gluon.HybridBlock):
 
 
 class Graph(gluon.HybridBlock):
-    """A network whose layers do not form a chain; its children have the names of the layers."""
+    """A network whose layers do not form a chain; its children have the names of the layers.
+
+    A detector in training also takes the objects that it is trained on. A graph is compiled for either.
+    """
 
     def __init__(self, layers, blocks, dtype):
         super().__init__()
@@ -170,7 +173,7 @@ class Graph(gluon.HybridBlock):
         for name, block in blocks.items():
             self.register_child(block, name)
 
-    def hybrid_forward(self, F, x):  # noqa: N803
+    def hybrid_forward(self, F, x, truth=None):  # noqa: N803
         lengths, states = {}, {}
 
         def call(layer, values):
@@ -182,6 +185,8 @@ class Graph(gluon.HybridBlock):
                 start = _start(F, block, values[0], states.get(layer.get("start")), self.dtype)
                 made, states[name] = recurrent(F, layer, block, values[0], lengths.get(layer.get("lengths")), start)
                 return made
+            if layer["kind"] == "region_proposals" and truth is not None:
+                return block(*values, truth)
             if layer["kind"] == "attention" and "lengths" in layer:
                 return block(values[0], lengths[layer["lengths"]])
             return block(*values)

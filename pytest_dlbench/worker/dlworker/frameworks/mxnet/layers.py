@@ -19,6 +19,7 @@ from dlworker.frameworks.mxnet.blocks import (
     Positions,
     uneven_padding,
 )
+from dlworker.frameworks.mxnet.detection import Detections, RegionProposals, RoIAlign
 from dlworker.graph import is_chain
 
 
@@ -95,6 +96,7 @@ LAYERS = {
     "conv2d": conv2d,
     "cut": lambda layer: [Operator("slice_axis", axis=1, begin=layer["first"], end=layer["last"])],
     "dense": dense,
+    "detections": lambda layer: [Detections()],
     "dropout": lambda layer: [nn.Dropout(layer["rate"])],
     "embedding": lambda layer: [nn.Embedding(layer["vocabulary"], layer["output"][-1])],
     "first_step": lambda layer: [FirstStep()],
@@ -134,6 +136,8 @@ TIED = {"tied_dense": tied_dense}
 TYPED = {
     "attention": lambda layer, dtype: [Attention(layer, dtype)],
     "gelu": lambda layer, dtype: [GELUInDouble() if dtype == "float64" else nn.GELU()],
+    "region_proposals": lambda layer, dtype: [RegionProposals(layer, dtype)],
+    "roi_align": lambda layer, dtype: [RoIAlign(layer, dtype)],
 }
 KINDS = {*LAYERS, *RECURRENT, *TIED, *TYPED}
 

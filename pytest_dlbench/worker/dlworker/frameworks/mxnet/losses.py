@@ -2,6 +2,8 @@
 
 from mxnet import gluon
 
+from dlworker.frameworks.mxnet.detection import DetectionLoss
+
 
 class SequenceCrossEntropy(gluon.loss.SoftmaxCrossEntropyLoss):
     """The loss of every step of every sequence, 0 where the label is ignored."""
@@ -18,7 +20,7 @@ class SequenceCrossEntropy(gluon.loss.SoftmaxCrossEntropyLoss):
         return super().hybrid_forward(F, rows, label, weight)
 
 
-# Functions (network, dtype) -> block (logits, labels) -> vector of losses.
+# Functions (network, dtype) -> block (logits, labels) -> vector of losses, or the loss of a detector.
 LOSSES = {
     "softmax_cross_entropy": lambda network, dtype: gluon.loss.SoftmaxCrossEntropyLoss(),
     "sequence_cross_entropy": lambda network, dtype: SequenceCrossEntropy(
@@ -26,4 +28,5 @@ LOSSES = {
     ),
     # The mean over the flags of each example.
     "sigmoid_cross_entropy": lambda network, dtype: gluon.loss.SigmoidBinaryCrossEntropyLoss(),
+    "detection": DetectionLoss,
 }
