@@ -48,12 +48,12 @@ builder.device_of = lambda device: Elsewhere()
 
 
 class Trainer(builder.Trainer):
-    def _logits(self, inputs, of_each):
+    def _logits(self, inputs, of_each, truth=None):
         """The forward pass of a step, and of an evaluation."""
         call, misplaced = FunctionNode.apply, []
         FunctionNode.apply = watching(call, misplaced)
         try:
-            logits = super()._logits(inputs, of_each)
+            logits = super()._logits(inputs, of_each, truth)
         finally:
             FunctionNode.apply = call
         assert not misplaced, misplaced

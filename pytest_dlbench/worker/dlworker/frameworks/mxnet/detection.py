@@ -10,6 +10,8 @@ from dlworker.detection import DEVIATIONS, LARGEST_MOVE, MATCH, REGION, SAMPLE, 
 
 # Below every score and priority.
 LOWEST = -1e30
+# In a row that is sorted.
+MOST_VALUES = 2**24
 
 
 def part(F, values, begin, end):  # noqa: N803 - Gluon's own name for nd or sym
@@ -35,9 +37,18 @@ def rows_of(F, values, numbers):  # noqa: N803
 
 
 def first_of(F, values, count, dtype):  # noqa: N803
-    """The places of the highest values; of equal ones the first comes first."""
-    order = F.argsort(values, axis=1, is_ascend=False, dtype="int32")
-    return F.cast(F.slice_axis(order, axis=1, begin=0, end=count), dtype)
+    """The places of the highest values; of equal ones the first comes first.
+
+    MXNet leaves the order of equal ones open. So their places are sorted again, among those of the same value.
+    """
+    order = F.cast(F.argsort(values, axis=1, is_ascend=False, dtype="int32"), "float64")
+    falling = rows_of(F, values, F.cast(order, dtype))
+    falls = F.slice_axis(falling, axis=1, begin=0, end=-1) > F.slice_axis(falling, axis=1, begin=1, end=None)
+    first = F.zeros_like(F.slice_axis(order, axis=1, begin=0, end=1))
+    groups = F.concat(first, F.cumsum(F.cast(falls, "float64"), axis=1), dim=1)
+    again = F.argsort(groups * MOST_VALUES + order, axis=1, is_ascend=True, dtype="int32")
+    again = F.slice_axis(again, axis=1, begin=0, end=count)
+    return F.cast(rows_of(F, order, F.cast(again, "float64")), dtype)
 
 
 def decoded(F, boxes, moves, image):  # noqa: N803
