@@ -60,8 +60,8 @@ order regions are drawn ([vocabulary](vocabulary.md)).
 anchors a cell, 2,000 proposals before suppression and 128 regions. It takes `voc2012`, or `synthetic` boxes. The study
 published no source of its detector, and its text has the backbone, the optimiser and the number of epochs only: what
 else there is follows Ren et al., with two dense layers after the regions (Lin et al. 2017). So the study's figures are
-not set next to it. It is marked `slow`. In float32, its losses are compared with a bound of 3e-3: which anchors are
-among the 2,000 best depends on rounding.
+not set next to it. It is marked `slow`. In float32, its losses are compared with a bound of 3e-3: apparently rounding
+decides which anchors are among the 2,000 best.
 
 ## Golden losses
 

@@ -182,8 +182,9 @@ def undecided(case: CaseResult) -> list[str]:
 
 
 def summary(bumps: list[Bump]) -> Iterator[str]:
-    """A table with a line for each kind of bump; nothing without any."""
+    """A table with a line for each kind of bump, or that there is none."""
     if not bumps:
+        yield "No bump has been recorded yet."
         return
     dates, machines, versions = (
         sorted({getattr(one, name) for one in bumps}) for name in ("began", "machine", "version")
