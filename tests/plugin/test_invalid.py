@@ -45,7 +45,11 @@ def test_are_kept_and_marked_if_allowed(spoiled):
 
 @pytest.mark.parametrize("mode", ["save", "baseline", "pairs"])
 def test_that_are_kept_are_passed_nowhere(spoiled, mode):
-    options = ("--dlbench-allow=invalid", "--dlbench-tolerance=step_time:400%")
+    options = (
+        "--dlbench-allow=invalid",
+        "--dlbench-tolerance=step_time:400%",
+        "--dlbench-tolerance=peak_rss:50%",
+    )
     files = ("--junitxml=junit.xml", "--dlbench-json=found.json", "--dlbench-html=page.html")
     if mode == "save":
         result = spoiled.save(*options, *files)
