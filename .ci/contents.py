@@ -48,6 +48,7 @@ class Sweep:
 
 
 MODELS, ZOO = "pytest_dlbench/model/**/*.py", "pytest_dlbench/zoo/**/*.py"
+ENGINES = ("pytest_dlbench/workflows/engines/*.py", "bench/test_search.py", "bench/fixtures/search.py")
 # The only network that a usual run certifies; the others are for CI_FULL=1.
 GOLDEN = "bench/fixtures/golden/gatech-lenet-*.json"
 
@@ -78,6 +79,11 @@ SWEEPS: Mapping[str, Sweep] = {
             *("chainer", "jax", "keras-jax", "keras-tensorflow", "keras-torch", "mxnet", "mxnet-imperative", "paddle"),
             *("pytorch", "pytorch-1.0", "pytorch-compile", "tensorflow", "tensorflow-xla"),
         ),
+    ),
+    "engines": Sweep(
+        tests=("tests/worker/test_autokeras.py",),
+        data=("pytest_dlbench/planning/*search*.py", "pytest_dlbench/workflows/search.py", *ENGINES),
+        frameworks=("keras-tensorflow",),
     ),
     "breakdown": Sweep(
         tests=("tests/worker/test_breakdown.py",),
@@ -231,9 +237,10 @@ def family(module: str) -> str:
 
 
 def worker_files(framework: Framework) -> list[Path]:
-    """All of dlworker except the folders of other frameworks."""
+    """All of dlworker except the folders of other frameworks, and engines of searches that do not train in it."""
     others = {one for known in FRAMEWORKS.values() if known.builder for one in families(known)} - families(framework)
-    return [file for file in below(f"{WORKER.relative_to(ROOT)}/**/*.py") if folder_of(file) not in others]
+    found = [file for file in below(f"{WORKER.relative_to(ROOT)}/**/*.py") if folder_of(file) not in others]
+    return [file for file in found if framework.engines or not file.is_relative_to(WORKER / "engines")]
 
 
 def folder_of(file: Path) -> str:
@@ -315,7 +322,7 @@ def _about(framework: Framework) -> Any:
     files = [*worker_files(framework), *below(MODELS)]
     place = Places().ready(framework)
     # The first one is built unless another version is requested.
-    usual = (*framework.environments[:1], *(build.environment for build in framework.library_builds))
+    usual = (*framework.environments[:1], *framework.additional_environments)
     pins = [(one.folder_name, one.variables) for one in usual]
     return [
         [content(file) for file in files],

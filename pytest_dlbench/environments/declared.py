@@ -46,6 +46,24 @@ TENSORFLOW = Environment(
     ),
     since="2.16",
 )
+AUTOKERAS = Environment(
+    name="autokeras",
+    python="3.11",
+    requirements=(
+        "autokeras==3.0.0",
+        "keras-tuner==1.4.8",
+        "keras==3.12.0",
+        "tensorflow-cpu==2.21.0",
+        "tensorboard==2.21.0",
+        "h5py==3.14.0",
+        "protobuf==7.36.2",
+        "ml-dtypes==0.6.0",
+        "setuptools==80.10.2",
+        _NUMPY,
+        _PILLOW,
+    ),
+    notes="For searches by AutoKeras, whose networks keras 3.15 refuses, and which imports more than it declares.",
+)
 KERAS_JAX = Environment(name="keras-jax", python="3.11", requirements=(*_JAX, _KERAS, _NUMPY, _PILLOW), since="3.0")
 KERAS_TORCH = Environment(
     name="keras-torch", python="3.11", requirements=(_TORCH, _KERAS, _NUMPY, _PILLOW), since="3.0"

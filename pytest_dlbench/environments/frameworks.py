@@ -64,13 +64,13 @@ class NotInRevisionError(OptionError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LibraryBuild:
-    """What computing with a library needs that a framework's usual environment lacks.
+class Addition:
+    """What a framework's usual environment lacks: a library that it computes with, or an engine of searches.
 
-    ``need`` is the distribution of the library, which the ``environment`` has.
+    ``need`` is its distribution, which the ``environment`` has.
     """
 
-    library: str
+    name: str
     need: str
     environment: Environment
 
@@ -102,8 +102,10 @@ class Framework:
     gpu_needs: tuple[str, ...] = ()
     """The same as ``needs``, for cases on a GPU; none if nothing else is needed there."""
     gpu_environments: tuple[Environment, ...] = ()
-    library_builds: tuple[LibraryBuild, ...] = ()
-    """For libraries of processors that its usual environment lacks."""
+    libraries: tuple[Addition, ...] = ()
+    """The libraries of processors that its usual environment lacks."""
+    engines: tuple[Addition, ...] = ()
+    """The engines of searches that train in it, and that its usual environment lacks."""
     gpu_unlocked: str = ""
     """Why no lock file has its build for GPUs, if none has."""
     folders: tuple[Path, ...] = ()
@@ -151,15 +153,26 @@ class Framework:
 
     @property
     def special_environments(self) -> tuple[Environment, ...]:
-        """Those that it needs on a GPU, or for a library that its usual one lacks."""
-        return (*self.gpu_environments, *(build.environment for build in self.library_builds))
+        """Those that it needs on a GPU, for a library, or for an engine of searches."""
+        return (*self.gpu_environments, *self.additional_environments)
+
+    @property
+    def additional_environments(self) -> tuple[Environment, ...]:
+        """Those that it needs for a library, or for an engine of searches, on processors."""
+        return tuple(one.environment for one in (*self.libraries, *self.engines))
 
     def computing_with(self, library: str | None) -> "Framework":
         """The framework with what it needs for a library; the environment that somebody named is used for any."""
-        found = next((build for build in self.library_builds if build.library == library), None)
-        if found is None or self.is_explicit:
+        return self._with(next((one for one in self.libraries if one.name == library), None))
+
+    def searched_by(self, engine: str) -> "Framework":
+        """The framework with what an engine of searches needs; the environment that somebody named is used for any."""
+        return self._with(next((one for one in self.engines if one.name == engine), None))
+
+    def _with(self, addition: Addition | None) -> "Framework":
+        if addition is None or self.is_explicit:
             return self
-        return replace(self, needs=(*self.needs, found.need), environments=(found.environment,))
+        return replace(self, needs=(*self.needs, addition.need), environments=(addition.environment,))
 
     @property
     def is_for_processors(self) -> bool:
@@ -170,8 +183,8 @@ class Framework:
     def to_build(self) -> str:
         """What ``dlbench env build`` takes for the environment that it would run in, of which it has one."""
         environment = self.environments[0]
-        is_for_library = environment in [build.environment for build in self.library_builds]
-        return environment.name if environment.cuda or is_for_library else self.specification
+        is_special = bool(environment.cuda) or environment in self.additional_environments
+        return environment.name if is_special else self.specification
 
     @property
     def specification(self) -> str:

@@ -1,7 +1,7 @@
 """The table of all known frameworks: current ones, retired ones, and those that can no longer be run."""
 
 from pytest_dlbench.environments import declared
-from pytest_dlbench.environments.frameworks import OURS, Framework, LibraryBuild
+from pytest_dlbench.environments.frameworks import OURS, Addition, Framework
 from pytest_dlbench.environments.programs import CXX, MPIEXEC
 
 # The builder uses stateless_dropout, which 2.5 does not have; 2.7 was tested.
@@ -75,6 +75,7 @@ _CURRENT = (
         environments=(declared.TENSORFLOW,),
         gpu_needs=("keras>=3", "tensorflow>=2.7", _CUDNN),
         gpu_environments=(declared.TENSORFLOW_CUDA,),
+        engines=(Addition(name="autokeras", need="autokeras", environment=declared.AUTOKERAS),),
         variables=(("KERAS_BACKEND", "tensorflow"),),
         more_marks=("keras",),
     ),
@@ -214,7 +215,7 @@ _RETIRED = (
         environments=(declared.CHAINER,),
         gpu_needs=("chainer>=7", "numpy<1.24", _CUPY),
         gpu_environments=(declared.CHAINER_CUDA,),
-        library_builds=(LibraryBuild(library="ideep", need="ideep4py", environment=declared.CHAINER_IDEEP),),
+        libraries=(Addition(name="ideep", need="ideep4py", environment=declared.CHAINER_IDEEP),),
         programs_of_workers=(MPIEXEC,),
         more_marks=("legacy",),
     ),
@@ -224,7 +225,7 @@ _RETIRED = (
         package="theano",
         needs=("theano>=1.0.5",),
         environments=(declared.THEANO,),
-        library_builds=(LibraryBuild(library="mkl", need="mkl", environment=declared.THEANO_MKL),),
+        libraries=(Addition(name="mkl", need="mkl", environment=declared.THEANO_MKL),),
         more_marks=("legacy",),
     ),
     Framework(
@@ -233,7 +234,7 @@ _RETIRED = (
         package="theano-pymc",
         needs=("theano-pymc>=1.1.2",),
         environments=(declared.THEANO_PYMC,),
-        library_builds=(LibraryBuild(library="mkl", need="mkl", environment=declared.THEANO_PYMC_MKL),),
+        libraries=(Addition(name="mkl", need="mkl", environment=declared.THEANO_PYMC_MKL),),
         more_marks=("theano", "legacy"),
     ),
     Framework(

@@ -463,7 +463,7 @@ def of_search(value: Callable[[Search], float]) -> Callable[[Run], float | None]
 
 def winner_accuracy(run: Run) -> float | None:
     """The test accuracy of the network that a search found, after training on all of the training part."""
-    return accuracy(run) if run.evaluation else None
+    return accuracy(run) if run.evaluation or run.reported else None
 
 
 def failed_trials(run: Run) -> float | None:

@@ -182,7 +182,7 @@ class RunSettings:
         network = infer(model)
         asked, refusal = self._changed(recipe or model.recipe, dataset, framework, changes)
         framework = framework.computing_with(asked.library)
-        case = self._case(label, framework, (model.name, data.name), device, changes)
+        case = self.case(label, framework, (model.name, data.name), device, changes)
         refusal = refusal or self._refusal(case, framework, network, asked, purpose=purpose, hosts=self._hosts(changes))
         is_trained = purpose == "training" and not refusal
         part = from_files(asked, trained_on(asked, dataset)) if is_trained else dataset
@@ -265,9 +265,10 @@ class RunSettings:
             return recipe, str(error)
         return recipe, ""
 
-    def _case(
+    def case(
         self, label: str, framework: Framework, cell: tuple[str, str], device: Device, of_side: tuple[Change, ...]
     ) -> Case:
+        """The case of a cell, ``(model, dataset)``; raises ModelError for a name that no file can have."""
         # Settings always are in its name, even if they equal the recipe's: it must keep its meaning when the recipe is
         # edited. Those of a side are in its framework's name.
         model, dataset = cell

@@ -234,10 +234,11 @@ class Dlbench:
     ) -> Result:
         """Search for a network with a budget of processor time, with ``seeds`` seeds, by default --dlbench-runs.
 
-        ``engine`` is "random" or "tpe" (Optuna's). Each trial trains a network of ``space`` for ``epochs`` in a fresh
-        process, on four fifths of the training part of the data set, and is validated on the rest. The best network of
-        each search is then trained on all of the training part, and tested: ``winner_accuracy``. No trial sees the
-        test part. A trial that fails is recorded, and the search goes on; one that ends after the budget cannot win.
+        ``engine`` is "random", "tpe" (Optuna's), or "autokeras", which searches among its own networks in
+        keras-tensorflow. Each trial trains a network of ``space`` for ``epochs`` in a fresh process, on four fifths of
+        the training part of the data set, and is validated on the rest. The best network of each search is then trained
+        on all of the training part, and tested: ``winner_accuracy``. No trial sees the test part. A trial that fails is
+        recorded, and the search goes on; one that ends after the budget cannot win.
 
         The figures are reported, and not compared with a baseline. ``label`` begins the case's ID.
         """
@@ -251,7 +252,7 @@ class Dlbench:
             cast("Dataset", self._registry.find("dataset", dataset, self._node)),
             cast("Device", self._registry.find("device", device, self._node)),
             engine=engine,
-            space=space or SearchSpace(),
+            space=space,
             budget_seconds=budget_seconds,
             epochs=epochs,
             label=label,

@@ -22,7 +22,7 @@ class Trial:
     """
 
     case: str
-    settings: Mapping[str, int | float | str]
+    settings: Mapping[str, bool | int | float | str]
     outcome: TrialOutcome
     run_outcome: RunOutcome
     cpu_seconds: float

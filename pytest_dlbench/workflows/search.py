@@ -1,15 +1,15 @@
 """Searches for a network with a budget of processor time: one trial after the other, each in a fresh worker."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from statistics import median
 
 from pytest_dlbench import judging
 from pytest_dlbench.environments.placing import Absent
-from pytest_dlbench.judging.readings import accuracy, processor_seconds
+from pytest_dlbench.judging.readings import processor_seconds, winner_accuracy
 from pytest_dlbench.judging.reasons import unfinished
-from pytest_dlbench.planning.search import SearchPlan
-from pytest_dlbench.planning.search_space import Choice
+from pytest_dlbench.planning.search_plan import Point, SearchPlan
 from pytest_dlbench.records import CaseOutcome, CaseResult, Record, Run, RunOutcome, Search, Trial
 from pytest_dlbench.records.problems import NothingFound
 from pytest_dlbench.records.searches import SearchEnd, TrialOutcome, curve_of
@@ -18,7 +18,7 @@ from pytest_dlbench.running.interrupts import undisturbed
 from pytest_dlbench.running.training import not_run
 from pytest_dlbench.storing import Entry
 from pytest_dlbench.workflows.baseline_gate import result
-from pytest_dlbench.workflows.engines import MAKERS
+from pytest_dlbench.workflows.engines import engine_of
 from pytest_dlbench.workflows.recording import conclude
 from pytest_dlbench.workflows.runs import make_runs
 from pytest_dlbench.workflows.session import Session
@@ -33,7 +33,7 @@ class _Progress:
 
     budget_seconds: float
     trials: list[Trial] = field(default_factory=list)
-    choices: list[Choice] = field(default_factory=list)
+    points: list[Point] = field(default_factory=list)
 
     @property
     def left_seconds(self) -> float:
@@ -51,7 +51,7 @@ class _Progress:
         last = self.trials[-MOST_FAILURES:]
         return "failures" if len(last) == MOST_FAILURES and all(one.outcome == "failed" for one in last) else None
 
-    def add(self, choice: Choice, run: Run) -> Trial:
+    def add(self, point: Point, run: Run) -> Trial:
         """Take the run of a trial."""
         cost, before = processor_seconds(run), self.trials[-1] if self.trials else None
         total = cost + (before.cpu_total if before else 0.0)
@@ -59,19 +59,19 @@ class _Progress:
         outcome = _outcome(run, is_over=is_cut or total > self.budget_seconds)
         trial = Trial(
             case=run.case,
-            settings=choice.settings,
+            settings=point.settings,
             outcome=outcome,
             run_outcome=run.outcome,
             cpu_seconds=cost,
             wall_seconds=run.wall_seconds,
             cpu_total=total,
             wall_total=run.wall_seconds + (before.wall_total if before else 0.0),
-            accuracy=accuracy(run) if run.evaluation else None,
+            accuracy=winner_accuracy(run),
             message=run.message,
             problem=run.problem,
         )
         self.trials.append(trial)
-        self.choices.append(choice)
+        self.points.append(point)
         return trial
 
     @property
@@ -84,7 +84,7 @@ class _Progress:
 def _outcome(run: Run, *, is_over: bool) -> TrialOutcome:
     if is_over:
         return "over_budget"
-    return "finished" if run.outcome is RunOutcome.FINISHED and run.evaluation else "failed"
+    return "finished" if run.outcome is RunOutcome.FINISHED and winner_accuracy(run) is not None else "failed"
 
 
 def search(session: Session, plan: SearchPlan, node: str, seeds: Sequence[int]) -> tuple[Record, CaseResult]:
@@ -116,31 +116,32 @@ def _result(record: Record) -> CaseResult:
 
 def _searched(session: Session, plan: SearchPlan, seed: int, index: int) -> Run:
     """The run of the best trial's network on all of the training part, with the search that found it."""
-    engine, found = MAKERS[plan.engine](plan.space, seed), _Progress(plan.budget_seconds)
-    while not (ended := found.ended):
-        choice = engine.ask()
-        (run,) = make_runs(session, plan.trial(choice, seed, len(found.trials), found.left_seconds), 1)
-        trial = found.add(choice, run)
-        engine.tell(trial.accuracy if trial.outcome == "finished" else None)
-    whole = Search(
-        engine=plan.engine,
-        space=plan.space.name,
-        budget_seconds=plan.budget_seconds,
-        trials=tuple(found.trials),
-        winner=found.winner,
-        ended=ended,
-        curve=tuple(curve_of(tuple(found.trials))),
-    )
-    made = _winner(session, plan, seed, whole, found.choices)
+    with closing(engine_of(plan, seed)) as engine:
+        found = _Progress(plan.budget_seconds)
+        while not (ended := found.ended):
+            point = engine.ask()
+            (run,) = make_runs(session, plan.trial(point, seed, len(found.trials), found.left_seconds), 1)
+            trial = found.add(point, run)
+            engine.tell(trial.accuracy if trial.outcome == "finished" else None)
+        whole = Search(
+            engine=plan.engine,
+            space=plan.space,
+            budget_seconds=plan.budget_seconds,
+            trials=tuple(found.trials),
+            winner=found.winner,
+            ended=ended,
+            curve=tuple(curve_of(tuple(found.trials))),
+        )
+        made = _winner(session, plan, seed, whole, found.points)
     run = replace(made, case=plan.first.case.id, index=index, seed=seed, search=whole)
     with undisturbed():
         session.journal.append(Entry(run=run, context=plan.context))
     return run
 
 
-def _winner(session: Session, plan: SearchPlan, seed: int, found: Search, choices: Sequence[Choice]) -> Run:
+def _winner(session: Session, plan: SearchPlan, seed: int, found: Search, points: Sequence[Point]) -> Run:
     if found.winner is not None:
-        (run,) = make_runs(session, plan.winner(choices[found.winner], seed), 1)
+        (run,) = make_runs(session, plan.winner(points[found.winner], seed), 1)
         return run
     last = found.trials[-1]
     assert not isinstance(last.problem, NothingFound)

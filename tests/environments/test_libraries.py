@@ -8,7 +8,7 @@ from packaging.requirements import Requirement
 from pytest_dlbench.environments import FRAMEWORKS, Framework, declared
 from pytest_dlbench.environments.building import EnvironmentStore
 from pytest_dlbench.environments.execution import refusal
-from pytest_dlbench.environments.frameworks import LibraryBuild
+from pytest_dlbench.environments.frameworks import Addition
 from pytest_dlbench.environments.libraries import REASONS, VARIABLES, libraries, reason, variables
 from pytest_dlbench.environments.placing import Absent, Places
 from pytest_dlbench.environments.specification import specified
@@ -36,12 +36,12 @@ def test_keras_has_the_libraries_of_its_back_end():
 @pytest.mark.parametrize("name", TRAINED)
 def test_an_environment_for_a_library_has_what_the_usual_one_has_and_the_library(name):
     framework = FRAMEWORKS[name]
-    for build in framework.library_builds:
-        chosen = framework.computing_with(build.library)
+    for build in framework.libraries:
+        chosen = framework.computing_with(build.name)
         packages = {Requirement(pin).name for pin in build.environment.requirements}
         assert (chosen.environments, build.need) == ((build.environment,), build.need)
         assert {build.need, framework.package, "numpy", "pillow"} <= packages
-        assert build.library in libraries(framework)
+        assert build.name in libraries(framework)
         assert chosen.to_build == build.environment.name
 
 
@@ -56,8 +56,8 @@ def test_an_environment_that_was_named_is_used_with_any_library():
 
 
 def test_without_the_library_this_python_is_not_used(tmp_path):
-    build = LibraryBuild(library="ideep", need="a-library", environment=declared.CHAINER_IDEEP)
-    here = replace(FRAMEWORKS["chainer"], needs=("numpy",), library_builds=(build,))
+    build = Addition(name="ideep", need="a-library", environment=declared.CHAINER_IDEEP)
+    here = replace(FRAMEWORKS["chainer"], needs=("numpy",), libraries=(build,))
     places = Places(store=EnvironmentStore(root=tmp_path))
     assert places.ready(here) is not None
     found = places.find(here.computing_with("ideep"))

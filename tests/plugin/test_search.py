@@ -14,7 +14,7 @@ import pytest_dlbench as dlb
 SPACE = dlb.SearchSpace(name="planted", kinds=("dense",), layers={layers}, learning_rate={rates}, momenta=(0.5,))
 
 def test_search(dlbench, framework):
-    result = dlbench.search(framework, {engine!r}, "digits", budget_seconds={budget}, space=SPACE, epochs=3)
+    result = dlbench.search(framework, {engine!r}, "digits", budget_seconds={budget}, space={space}, epochs=3)
     result.require(winner_accuracy={least})
 """
 CASE = "search-{}-{}s-numpy-planted-digits-cpu-smoke"
@@ -23,7 +23,8 @@ CASE = "search-{}-{}s-numpy-planted-digits-cpu-smoke"
 @pytest.fixture
 def search(suite):
     def write(*options, engine="random", budget=3, layers=(0,), rates=(1e-7, 0.3), least=0.8, **more):
-        test = TEST.format(engine=engine, budget=budget, layers=layers, rates=rates, least=least)
+        space = more.pop("space", "SPACE")
+        test = TEST.format(engine=engine, budget=budget, layers=layers, rates=rates, least=least, space=space)
         suite.write(builder=more.pop("builder", "numpy_softmax"), test=test, **more)
         return suite.run("--dlbench-runs=2", *options)
 
@@ -122,10 +123,15 @@ def test_without_optuna_it_is_unsupported_and_says_what_to_install(search, monke
     result.assert_outcomes(skipped=1)
 
 
-def test_an_engine_that_was_tried_in_vain_is_unsupported_with_its_error(search):
-    result = search("-rs", engine="autokeras")
+def test_autokeras_is_for_the_framework_that_it_trains_in(search):
+    result = search("-rs", engine="autokeras", space="None")
     result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["*autokeras==3.0.0 was tried with keras==3.15.1*`units`*use random or tpe*"])
+    result.stdout.fnmatch_lines(["*AutoKeras trains in Keras on TensorFlow: use it with keras-tensorflow*"])
+
+
+def test_autokeras_has_a_space_of_its_own(search):
+    result = search(engine="autokeras")
+    result.stdout.fnmatch_lines(["*space=planted: AutoKeras searches among its own networks; omit it*"])
 
 
 def test_an_unknown_engine_is_refused_with_the_known_ones(search):

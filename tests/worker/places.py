@@ -11,8 +11,8 @@ from pytest_dlbench.environments.placing import Absent, Place, Places
 from pytest_dlbench.running import pinning
 
 
-def place_of(framework: str, sweep: str = "", library: str | None = None) -> Place:
-    """The framework's place, with a ``library`` if one is named.
+def place_of(framework: str, sweep: str = "", library: str | None = None, engine: str = "") -> Place:
+    """The framework's place, with a ``library`` or an ``engine`` of searches if one is named.
 
     Skips the test if there is none, or if its sweep passed before with the same content.
 
@@ -21,7 +21,7 @@ def place_of(framework: str, sweep: str = "", library: str | None = None) -> Pla
     """
     if stamp := _skipped(sweep).get(framework):
         pytest.skip(stamp["reason"])
-    place = Places().find(FRAMEWORKS[framework].computing_with(library))
+    place = Places().find(FRAMEWORKS[framework].computing_with(library).searched_by(engine))
     if isinstance(place, Absent):
         if framework in os.environ.get("DLBENCH_REQUIRE_FRAMEWORKS", "").split(","):
             pytest.fail(f"DLBENCH_REQUIRE_FRAMEWORKS asks for it: {place.reason}")

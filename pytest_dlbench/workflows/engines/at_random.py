@@ -20,6 +20,9 @@ class RandomEngine:
     def tell(self, accuracy: float | None) -> None:
         """Nothing changes."""
 
+    def close(self) -> None:
+        """It holds nothing."""
+
     def one_of(self, _: str, values: Sequence[Setting]) -> Setting:
         """Each is as likely as the others."""
         return self._random.choice(values)

@@ -1,20 +1,18 @@
 """What a search asks of an engine."""
 
-from collections.abc import Callable
 from typing import Protocol
 
-from pytest_dlbench.planning.search_space import Choice, SearchSpace
+from pytest_dlbench.planning.search_plan import Point
 
 
 class Engine(Protocol):
-    """Proposes one point of a space after the other; the same ones for the same seed and the same answers."""
+    """Proposes one network after the other; the same ones for the same seed and the same answers."""
 
-    def ask(self) -> Choice:
-        """The next point."""
+    def ask(self) -> Point:
+        """The next network."""
 
     def tell(self, accuracy: float | None) -> None:
-        """The validation accuracy of the last point; None if its trial failed."""
+        """The validation accuracy of the last one; None if its trial failed."""
 
-
-MakeEngine = Callable[[SearchSpace, int], Engine]
-"""An engine for a space and a seed."""
+    def close(self) -> None:
+        """The search has ended."""

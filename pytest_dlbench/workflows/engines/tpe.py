@@ -48,3 +48,6 @@ class TPEEngine:
             self._study.tell(self._trial, state=self._failed)
         else:
             self._study.tell(self._trial, accuracy)
+
+    def close(self) -> None:
+        """Its study is in memory."""

@@ -1,0 +1,108 @@
+"""Searches by AutoKeras itself, in its own environment: each trial in a process of its own."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pytest_dlbench.data.dataset import Arrays, Dataset
+from pytest_dlbench.environments import FRAMEWORKS, Device
+from pytest_dlbench.planning.autokeras_search import Proposal
+from pytest_dlbench.planning.plan import RunSettings
+from pytest_dlbench.planning.search import search_plan
+from pytest_dlbench.records import RunOutcome
+from pytest_dlbench.running.training import train_once
+from tests.doubles.records import machine
+from tests.worker.places import place_of
+
+NAME = "keras-tensorflow"
+SETTINGS = RunSettings(machine=machine(), scale="smoke", threads=1, seed=1, timeout_seconds=300.0)
+
+
+@pytest.fixture
+def vectors(tmp_path, monkeypatch):
+    """A data set of vectors, of which the largest number is the class; ``broken`` ones are no numbers."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def make(*, broken=False):
+        def arrays():
+            drawn = np.random.default_rng(0).normal(size=(600, 4)).astype(np.float32)
+            labels = drawn.argmax(axis=1).astype(np.int64)
+            inputs = np.full_like(drawn, np.nan) if broken else drawn
+            return Arrays(
+                train_inputs=inputs[:500], train_labels=labels[:500], test_inputs=inputs[500:], test_labels=labels[500:]
+            )
+
+        name = "broken-vectors" if broken else "vectors"
+        return Dataset(name=name, version=1, shape=(4,), classes=4, train_examples=500, test_examples=100, make=arrays)
+
+    return make
+
+
+def plan_of(data):
+    place = place_of(NAME, "engines", engine="autokeras")
+    plan = search_plan(
+        SETTINGS,
+        FRAMEWORKS[NAME],
+        data,
+        Device(name="cpu"),
+        engine="autokeras",
+        space=None,
+        budget_seconds=300.0,
+        epochs=3,
+    )
+    return replace(plan, first=replace(plan.first, place=place))
+
+
+def trial_of(plan, folder, number):
+    return train_once(plan.trial(Proposal(folder=folder, number=number), 1, number, 300.0), 0)
+
+
+def learnt(folder):
+    """What AutoKeras has stored of its trials, in their order."""
+    return [json.loads(file.read_bytes()) for file in sorted(folder.glob("auto_model/trial_*/trial.json"))]
+
+
+def test_what_the_process_of_a_trial_learns_is_known_to_the_next_one(vectors, tmp_path):
+    plan, folder = plan_of(vectors()), tmp_path / "search"
+    runs = [trial_of(plan, folder, number) for number in range(3)]
+    assert [run.outcome for run in runs] == [RunOutcome.FINISHED] * 3, [run.problem for run in runs]
+    settings = [Proposal(folder=folder, number=number).settings for number in range(3)]
+    assert all("dense_block_1/num_layers" in one for one in settings)
+    assert len({json.dumps(one, sort_keys=True) for one in settings}) == 3
+    accuracies = [run.reported.values["accuracy"] for run in runs]
+    assert [trial["score"] for trial in learnt(folder)] == pytest.approx(accuracies)
+    # Another seed, and so other weights and another order.
+    winner = train_once(plan.winner(Proposal(folder=folder, number=int(np.argmax(accuracies))), 2), 0)
+    assert winner.outcome is RunOutcome.FINISHED, winner.problem
+    assert winner.reported.values["accuracy"] > 0.5
+    assert winner.training.losses[-1] < winner.training.losses[0]
+    assert len(winner.training.losses) == 3 * 16
+
+
+def test_a_trial_that_diverges_has_failed_for_autokeras_too(vectors, tmp_path):
+    plan, folder = plan_of(vectors(broken=True)), tmp_path / "search"
+    runs = [trial_of(plan, folder, number) for number in range(2)]
+    assert [run.outcome for run in runs] == [RunOutcome.DIVERGED] * 2, [run.problem for run in runs]
+    assert [(trial["status"], trial["score"]) for trial in learnt(folder)] == [("FAILED", None)] * 2
+
+
+def test_the_suite_searches_digits(tmp_path):
+    place_of(NAME, "engines", engine="autokeras")
+    options = ("-m", "search", "-k", "autokeras", "--dlbench-scale=smoke", "--dlbench-json=found.json")
+    command = (sys.executable, "-m", "pytest", "--rootdir=.", "--pyargs", "pytest_dlbench.bench", *options)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    (case,) = json.loads(Path(tmp_path / "found.json").read_bytes())["cases"]
+    (run,) = case["record"]["runs"]
+    trials = run["search"]["trials"]
+    assert trials[0]["settings"]["image_block_1/normalize"] in (True, False)
+    assert trials[run["search"]["winner"]]["accuracy"] == max(trial.get("accuracy") or 0 for trial in trials)
+    assert "digits-validated" in trials[0]["case"]
+    assert run["versions"]["keras"] == "3.12.0"
+    assert run["reported"]["values"]["accuracy"] > 0.5
+    assert case["result"]["figures"]["winner_accuracy"] == run["reported"]["values"]["accuracy"]
