@@ -22,7 +22,7 @@ CASE = "search-{}-{}s-numpy-planted-digits-cpu-smoke"
 
 @pytest.fixture
 def search(suite):
-    def write(*options, engine="random", budget=3, layers=(0,), rates=(1e-7, 0.3), least=0.8, **more):
+    def write(*options, engine="random", budget=4, layers=(0,), rates=(1e-4, 0.3), least=0.8, **more):
         space = more.pop("space", "SPACE")
         test = TEST.format(engine=engine, budget=budget, layers=layers, rates=rates, least=least, space=space)
         suite.write(builder=more.pop("builder", "numpy_softmax"), test=test, **more)
@@ -47,7 +47,7 @@ def entries_of(suite):
 def test_the_winner_of_a_planted_space_is_found_and_reported(search, suite):
     result = search("--dlbench-json=all.json", "--dlbench-html=all.html")
     assert result.ret == 0, result.stdout.str()
-    name = CASE.format("random", 3).removesuffix("-smoke")
+    name = CASE.format("random", 4).removesuffix("-smoke")
     result.stdout.fnmatch_lines(
         [
             "case *test accuracy*best validation*trials*failed trials*search CPU*",
@@ -76,8 +76,8 @@ def test_every_trial_is_a_run_in_the_journal_within_the_budget_and_none_sees_the
     assert {run.evaluation.examples for run in case_of(suite).record.runs} == {360}
     for one in searches_of(suite):
         assert one.ended == "budget"
-        assert all(trial.cpu_total <= 3 for trial in one.trials if trial.outcome == "finished")
-        assert all(trial.outcome == "over_budget" for trial in one.trials if trial.cpu_total > 3)
+        assert all(trial.cpu_total <= 4 for trial in one.trials if trial.outcome == "finished")
+        assert all(trial.outcome == "over_budget" for trial in one.trials if trial.cpu_total > 4)
         assert sum(trial.outcome == "over_budget" for trial in one.trials) <= 1
         assert one.trials[-1].cpu_total == pytest.approx(sum(trial.cpu_seconds for trial in one.trials))
         # Not of one that was ended: it may not have begun to compute.
@@ -111,7 +111,7 @@ def test_a_budget_that_is_too_small_for_any_trial_says_so(search, suite):
 
 
 def test_optuna_searches_the_same_space(search, suite):
-    result = search("--dlbench-runs=1", engine="tpe")
+    result = search("--dlbench-runs=1", engine="tpe", budget=6)
     assert result.ret == 0, result.stdout.str()
     assert all(len(one.trials) > 3 for one in searches_of(suite))
 

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +25,8 @@ SETTINGS = RunSettings(machine=machine(), scale="smoke", threads=1, seed=1, time
 @pytest.fixture
 def vectors(tmp_path, monkeypatch):
     """A data set of vectors, of which the largest number is the class; ``broken`` ones are no numbers."""
+    place_of(NAME, "engines", engine="autokeras")
+    # Not before: the environment is in the usual one.
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
     def make(*, broken=False):
@@ -44,18 +45,10 @@ def vectors(tmp_path, monkeypatch):
 
 
 def plan_of(data):
-    place = place_of(NAME, "engines", engine="autokeras")
-    plan = search_plan(
-        SETTINGS,
-        FRAMEWORKS[NAME],
-        data,
-        Device(name="cpu"),
-        engine="autokeras",
-        space=None,
-        budget_seconds=300.0,
-        epochs=3,
+    framework, device = FRAMEWORKS[NAME], Device(name="cpu")
+    return search_plan(
+        SETTINGS, framework, data, device, engine="autokeras", space=None, budget_seconds=300.0, epochs=3
     )
-    return replace(plan, first=replace(plan.first, place=place))
 
 
 def trial_of(plan, folder, number):
