@@ -18,7 +18,7 @@ WORKER = "pytest_dlbench/worker/dlworker"
 DECLARED, KNOWN = (f"pytest_dlbench/environments/{name}.py" for name in ("declared", "known"))
 ALL, NONE = frozenset(NAMES), frozenset()
 EVERY = frozenset(contents.SWEEPS)
-TESTS = EVERY - {"equivalence", "side-by-side", "zoo", "programs", "workers"}
+TESTS = EVERY - {"equivalence", "side-by-side", "zoo", "programs", "workers", "engines"}
 AGREES = "tests/worker/test_vocabulary_agrees.py"
 # Tests that train the network of test_mixed_precision.py.
 WITH_ITS_NETWORK = {"precision", "execution", "libraries", "opencl"}
@@ -90,9 +90,9 @@ def test_a_change_invalidates_only_what_depends_on_it(unstamped, usual_keys, wha
 @pytest.mark.parametrize("part", ["processor", "platform.python_version", "installed"])
 def test_another_machine_or_installation_has_another_key(monkeypatch, part):
     # Each sweep trains one of them.
-    before = contents.keys(contents.about(["jax", "pytorch", "tinygrad"]))
+    before = contents.keys(contents.about(names := ["jax", "keras-tensorflow", "pytorch", "tinygrad"]))
     monkeypatch.setattr(f"contents.{part}", lambda *_: ["another"])
-    after = contents.keys(contents.about(["jax", "pytorch", "tinygrad"]))
+    after = contents.keys(contents.about(names))
     assert all(before[sweep] != after[sweep] for sweep in EVERY)
 
 

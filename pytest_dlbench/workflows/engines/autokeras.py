@@ -19,7 +19,7 @@ class AutoKerasEngine:
         return Proposal(folder=Path(self._folder.name), number=self._asked - 1)
 
     def tell(self, accuracy: float | None) -> None:
-        """AutoKeras was told in the process of the trial."""
+        """The process of the trial has given it to AutoKeras."""
 
     def close(self) -> None:
         """Remove the folder."""

@@ -21,7 +21,7 @@ MOST_TRIALS = 10**6
 
 
 def build_trial(run):
-    """The next network that AutoKeras proposes; evaluating it tells AutoKeras its accuracy on the validation split.
+    """The next network that AutoKeras proposes; evaluating it gives AutoKeras its validation accuracy.
 
     ``run.parameters`` has the ``folder`` of the search, the ``number`` of the trial from 0, and the name of the
     ``data`` set. The settings of the network are in the file of that number (``settings_file``).
