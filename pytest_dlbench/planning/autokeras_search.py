@@ -96,8 +96,7 @@ class AutoKerasSearch(SearchPlan):
         assert isinstance(point, Proposal)
         more = {"folder": str(point.folder), "number": number}
         spec = self._spec("build_trial", validated(self.dataset), seed, f"trial{number}", more)
-        # Validated rather than timed: checks of its times would take a part of the budget.
-        return replace(spec, is_timed=False, timeout_seconds=min(spec.timeout_seconds, left_seconds))
+        return replace(spec, is_timed=False, timeout_seconds=self.timeout(left_seconds))
 
     def winner(self, point: Point, seed: int) -> ProgramSpec:
         """The network of the same settings on all of the training part."""

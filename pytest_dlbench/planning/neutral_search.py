@@ -65,8 +65,7 @@ class NeutralSearch(SearchPlan):
     def trial(self, point: Point, seed: int, number: int, left_seconds: float) -> NetworkSpec:
         """A network, trained on four fifths of the training part."""
         spec = self._spec(point, validated(self.dataset), seed, f"trial{number}")
-        # Validated rather than timed: checks of its times would take a part of the budget.
-        return replace(spec, is_timed=False, timeout_seconds=min(spec.timeout_seconds, left_seconds))
+        return replace(spec, is_timed=False, timeout_seconds=self.timeout(left_seconds))
 
     def winner(self, point: Point, seed: int) -> NetworkSpec:
         """The same network on all of the training part."""
