@@ -52,6 +52,8 @@ def imports(file: Path) -> Iterator[str]:
 
 # What a program's callback is made of, if the program asks for it.
 TRAINERS = {"keras", "lightning", "pytorch_lightning", "tensorflow", "transformers"}
+# Of an engine of searches, which has its own environment.
+ENGINES = {"autokeras_trials.py": {"autokeras", "keras", "keras_tuner", "tensorflow"}}
 # What builders in several folders share: Pillow is in every environment; Keras on JAX has no optax for JAX's builder.
 SHARED = {"images.py": {"PIL"}, "jax_workers.py": {"jax"}}
 
@@ -64,6 +66,8 @@ def modules(file: Path) -> set[str]:
     """The modules of a framework, or of trainers, that a file of the worker may import."""
     if file == WORKER / "programs" / "callbacks.py":
         return TRAINERS
+    if file.parent == WORKER / "engines":
+        return ENGINES.get(file.name, set())
     if file.parent == WORKER:
         return SHARED.get(file.name, set())
     return FRAMEWORK_MODULES[file.parent.name] if file.parent.parent.name == "frameworks" else set()
