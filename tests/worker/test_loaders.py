@@ -46,6 +46,10 @@ ROWS = rows()
 # One for each loader; the others have the same.
 NAMES = ("chainer", "jax", "keras-jax", "keras2-tensorflow", "mxnet", "paddle", "pytorch", "tensorflow", "tensorflow1")
 
+# Equal levels round when they are scaled, and steps from losses of up to 15 make more of that: 1.6e-6 in TensorFlow 1
+# on a processor without AVX-512.
+ROUNDING = {"tensorflow1": 1e-5}
+
 
 def test_the_table_has_a_row_for_every_framework():
     assert set(ROWS) == {name for name, framework in FRAMEWORKS.items() if framework.builder}
@@ -81,6 +85,5 @@ def test_a_loader_has_the_prepared_pixels_in_the_driver_s_order(name, tmp_path):
                 assert all(first.input_seconds)
         worker.ask("close")
     assert losses[0] == losses[2]
-    # A level is 0.004 of an input, and an input one of 1,152. Equal levels round when they are scaled, and steps from
-    # losses of up to 15 make more of that: 1.6e-6 in TensorFlow 1 without AVX-512.
-    assert np.allclose(losses[0], losses[None], rtol=1e-5 if levels == 0 else 2e-3, atol=0)
+    # A level is 0.004 of an input, and an input one of 1,152.
+    assert np.allclose(losses[0], losses[None], rtol=ROUNDING.get(name, 1e-6) if levels == 0 else 2e-3, atol=0)
