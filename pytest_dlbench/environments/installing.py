@@ -35,7 +35,7 @@ def ways(environment: Environment, interpreter: Interpreter, folder: Path) -> It
 
 def _by_uv(program: str, environment: Environment, interpreter: Interpreter, folder: Path) -> list[list[str]]:
     install = [program, "pip", "install", "--python", str(python_of(folder))]
-    # Workers write no bytecode: what is not compiled now would be compiled at every import.
+    # What is not compiled now would be in the first run, whose import would take longer than that of the others.
     install += ["--compile-bytecode", "--index-strategy", "unsafe-best-match", *_uv_settings()]
     install += ["--build-constraints", str(constraints_of(folder))] if environment.build_constraints else []
     return [

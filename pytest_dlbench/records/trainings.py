@@ -12,13 +12,15 @@ class Alternation:
     process in each of them. ``idle_cpus`` is the mean number of processors that its threads used while it waited for
     its next step; 0 if they sleep. ``computing`` has, of some of the steps, the processor time per second that the
     process did not wait for a processor: 1 if one thread computed all the time. It is empty where the kernel does not
-    count these waits.
+    count these waits. ``started_together`` says that both workers imported, built and took their first steps at the
+    same time, on cores of their own.
     """
 
     first: int
     cpu_seconds: tuple[float, ...]
     idle_cpus: float
     computing: tuple[float, ...] = ()
+    started_together: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

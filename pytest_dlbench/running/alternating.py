@@ -3,9 +3,13 @@
 What disturbs the machine then disturbs neighbouring steps of both sides alike, which their ratio cancels. Both workers
 have the same cores, and so has the driver meanwhile. The order of the sides is drawn for every two steps of each:
 A B B A, or B A A B.
+
+Before that, each worker imports, builds and takes its first steps. Where there are cores for both, they do so at the
+same time, on cores of their own: what is slow then is slow for both, and a pair takes about half as long.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from random import Random
 
@@ -62,8 +66,12 @@ def train_pair(
 ) -> tuple[Run, ...]:
     """Both runs, in this order, or the first alone if it fails before the second starts.
 
-    If a run ends early, the other goes on alone. Raises TooLittleMemoryError before anything is measured.
+    If a run ends early, the other goes on alone. Raises TooLittleMemoryError before anything is measured. The first
+    pair shows whether both fit into memory; those after it start at the same time, if there are cores for both.
     """
+    own, others = pinning.shares(first.threads, 2, first.cores)
+    if index and len(others) == second.threads and first.cores == second.cores:
+        return _at_once(replace(first, cores=own), replace(second, cores=others), index, order, hooks)
     one, other = _attempt(first, index, hooks[0]), _attempt(second, index, hooks[1])
     with one:
         has_begun = one.proceed()
@@ -71,14 +79,39 @@ def train_pair(
             raise TooLittleMemoryError
         if has_begun:
             with other:
+                other.proceed()
                 _take_turns(one, other, order)
     return _apart(one, other) if has_begun else (one.run(),)
+
+
+def _at_once(first: RunSpec, second: RunSpec, index: int, order: Random, hooks: Sequence[RunHooks]) -> tuple[Run, Run]:
+    """Both runs, which start at the same time on the cores of each; steps then alternate on those of the first."""
+    one, other = _attempt(first, index, hooks[0]), _attempt(second, index, hooks[1])
+    # The kernel ends a worker with the thread that started it, so that this one has to start both.
+    with one, other, ThreadPoolExecutor(1) as pool:
+        starting = pool.submit(other.proceed)
+        try:
+            one.proceed()
+        except BaseException:
+            other.kill()
+            raise
+        if starting.result():
+            other.move(first.cores)
+        _take_turns(one, other, order)
+    runs = _apart(one, other)
+    return _started_together(runs[0]), _started_together(runs[1])
+
+
+def _started_together(run: Run) -> Run:
+    alternation = _alternation(run)
+    if run.training is None or alternation is None:
+        return run
+    return replace(run, training=replace(run.training, alternation=replace(alternation, started_together=True)))
 
 
 def _take_turns(one: Attempt, other: Attempt, order: Random) -> None:
     """Steps in turn until one of the two has ended; then the other goes on alone."""
     sides = (one, other)
-    other.proceed()
     # Where a step has just ended nothing sleeps: to wake another processor twice takes longer than a short step.
     with pinning.pinned(frozenset(pinning.in_force(one.pid))):
         for side in turns(order):
@@ -120,22 +153,36 @@ def _without(run: Run, other: Run, later: float) -> Run:
     energy = {"energy": "the workers of both sides alternated on the processors that its counters are of"}
     return replace(
         run,
-        usage={**run.usage, "train": _own(phase, run, other)},
+        usage={**run.usage, "train": _own(phase, run, other, later)},
         timeline=_own_timeline(run.timeline, other.timeline, later),
         absent={**run.absent, **(energy if is_shared else {})},
     )
 
 
-def _own(phase: Usage, run: Run, other: Run) -> Usage:
+def _own(phase: Usage, run: Run, other: Run, later: float) -> Usage:
     """Training without the other's use of the processors; means over all of them stay those of the whole time."""
     alternation = _alternation(other)
     assert alternation is not None
     whole = sum(sum(_alternated_seconds(side)) for side in (run, other))
+    others = sum(alternation.cpu_seconds) / max(whole, 1e-9) + _others_cpus(phase, run, other, later)
     return replace(
         phase,
-        foreign_cpus=max(phase.foreign_cpus - sum(alternation.cpu_seconds) / max(whole, 1e-9), 0.0),
+        foreign_cpus=max(phase.foreign_cpus - others, 0.0),
         readings={name: value for name, value in phase.readings.items() if name not in SHARED_READINGS},
     )
+
+
+def _others_cpus(phase: Usage, run: Run, other: Run, later: float) -> float:
+    """The CPUs that the other one used while this one took its first steps, as a mean over the whole phase."""
+    assert run.training is not None
+    assert run.training.alternation is not None
+    since, alone = phase.began_seconds or 0.0, sum(run.training.step_seconds[: run.training.alternation.first])
+    began, ended = np.interp(
+        (since, since + alone),
+        np.add(other.timeline.seconds, later),
+        other.timeline.cpu_seconds,
+    )
+    return float(ended - began) / max(phase.wall_seconds, 1e-9)
 
 
 def _alternated_seconds(run: Run) -> Sequence[float]:

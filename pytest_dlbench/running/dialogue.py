@@ -75,9 +75,20 @@ class Dialogue(ABC, Generic[S]):
         self._period_seconds = spec.sample_period_seconds
         self._steps, self._hooks = spec.steps, hooks
         self._sample_due = 0.0
-        # While steps alternate, the driver has the workers' cores (alternating.py): a sample would disturb a step.
-        self._sampled_on = pinning.others(workers.pids) if spec.alternates else frozenset()
+        self._sampled_on = self._free_cores() if spec.alternates else frozenset()
         self.measured: dict[str, Any] = {"usage": {}}
+
+    def _free_cores(self) -> frozenset[int]:
+        """While steps alternate, the driver has the workers' cores (alternating.py): a sample would disturb a step."""
+        return pinning.others(self._workers.pids)
+
+    def moved(self) -> None:
+        """The workers have other cores now."""
+        self._sampled_on = self._free_cores()
+        self.measured["cores"] = self._cores()
+
+    def _cores(self) -> tuple[int, ...]:
+        return tuple(sorted({core for pid in self._workers.pids for core in pinning.in_force(pid)}))
 
     def observed(self) -> dict[str, Any]:
         """The samples of the worker's processes over all phases, and what could not be sampled."""
@@ -167,7 +178,7 @@ class Dialogue(ABC, Generic[S]):
             "import_seconds": hello.seconds,
             "versions": {**hello.versions, **surroundings},
             "threads": hello.threads,
-            "cores": tuple(sorted({core for pid in self._workers.pids for core in pinning.in_force(pid)})),
+            "cores": self._cores(),
         }
         if case.workers > 1:
             self.measured["exchange"] = Exchange(join_seconds=hello.join_seconds)

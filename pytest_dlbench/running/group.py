@@ -80,6 +80,11 @@ class Group:
         ranks = tuple(self._workers.index(worker) + 1 for worker in self._failed)
         return OfWorkers(ranks=ranks, workers=len(self._workers), problem=problem, said=said), ""
 
+    def kill(self) -> None:
+        """Kill all of them."""
+        for worker in self._workers:
+            worker.kill()
+
     def exit_status(self) -> int | None:
         """The exit status of the worker that was lost, else of the first; as ``Worker.exit_status``."""
         return self._reported.exit_status()

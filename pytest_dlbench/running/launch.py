@@ -20,6 +20,7 @@ INHERITED = (
     "LD_PRELOAD",
     "CUDA_HOME",
     "CUDA_VISIBLE_DEVICES",
+    "PYTHONDONTWRITEBYTECODE",
     "XLA_FLAGS",
     "ONEDNN_MAX_CPU_ISA",
     "MKL_ENABLE_INSTRUCTIONS",
@@ -58,7 +59,6 @@ PASSIVE = {
 OWN = (
     "GLIBC_TUNABLES",
     "PYTHONPATH",
-    "PYTHONDONTWRITEBYTECODE",
     "PYTHONUNBUFFERED",
     "PYTHONIOENCODING",
     "PYTHONHASHSEED",
@@ -129,8 +129,6 @@ def _own(framework: Framework) -> Mapping[str, str]:
     checked_out = framework.checkout.imported_from if framework.checkout else ()
     return {
         "PYTHONPATH": os.pathsep.join(map(str, (WORKER_FOLDER, *checked_out, *framework.folders))),
-        # Several Pythons import from one folder, even at the same time.
-        "PYTHONDONTWRITEBYTECODE": "1",
         # Without it the last lines before an abort never reach the log.
         "PYTHONUNBUFFERED": "1",
         # A framework that prints an arrow must not fail because of the locale.

@@ -6,7 +6,7 @@ left alone.
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 CORES = Path("/sys/devices/system/cpu")
@@ -89,6 +89,24 @@ def pinned(cores: frozenset[int]) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
+
+
+def move(pid: int, cores: frozenset[int]) -> None:
+    """Pin a process with all of its threads to other cores; nothing happens if it has ended."""
+    moved: set[str] = set()
+    # A thread that starts meanwhile may be one of a thread that is still to be moved.
+    while found := _threads(pid) - moved:
+        for thread in found:
+            with suppress(ProcessLookupError):
+                os.sched_setaffinity(int(thread), cores)
+        moved |= found
+
+
+def _threads(pid: int) -> set[str]:
+    try:
+        return {path.name for path in Path(f"/proc/{pid}/task").iterdir()}
+    except OSError:
+        return set()
 
 
 def others(pids: Iterable[int]) -> frozenset[int]:

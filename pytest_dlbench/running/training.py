@@ -109,6 +109,16 @@ class Attempt:
         """The process id of the first worker."""
         return self._workers.pids[0]
 
+    def move(self, cores: frozenset[int]) -> None:
+        """Go on on these cores."""
+        for pid in self._workers.pids:
+            pinning.move(pid, cores)
+        self._dialogue.moved()
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._workers.kill()
+
     def proceed(self) -> bool:
         """Go on to where another run may take a step; False once this one has ended."""
         began = monotonic()

@@ -20,6 +20,8 @@ RUN, DRIVER = "DLBENCH_RUN", "DLBENCH_DRIVER"
 PREFIX = "dlbench-run-"
 PROC = Path("/proc")
 END_SECONDS = 5.0
+# What ends with its worker, such as the process with which Python's multiprocessing tracks resources, takes a moment.
+LAST_SECONDS = 0.2
 # Processes that fork while they are searched for are found by the next search.
 SEARCHES = 20
 ENDED_WELL = b"."
@@ -37,12 +39,26 @@ def driver_id(proc: Path = PROC) -> str:
 
 @contextmanager
 def none_survives(run: str) -> Iterator[list[str]]:
-    """Kills the processes of the run that are still alive after the block; the list then has their names."""
+    """Kills the processes of the run that stay alive after the block; the list then has their names."""
     ended: list[str] = []
     try:
         yield ended
     finally:
+        _wait_for(run)
         ended += end_survivors(run)
+
+
+def _wait_for(run: str, proc: Path = PROC) -> None:
+    """Wait up to LAST_SECONDS until no process of the run is left."""
+    deadline = monotonic() + LAST_SECONDS
+    while (proc / "self/environ").exists() and _found(lambda variables: variables.get(RUN) == run, proc):
+        if monotonic() > deadline:
+            return
+        sleep(0.005)
+
+
+def _found(is_meant: Callable[[Mapping[str, str]], bool], proc: Path) -> list[int]:
+    return [pid for pid in _others(proc) if is_meant(_variables(proc / str(pid)))]
 
 
 def end_survivors(run: str, proc: Path = PROC) -> tuple[str, ...]:
@@ -95,7 +111,7 @@ def _end_all(is_meant: Callable[[Mapping[str, str]], bool], proc: Path) -> dict[
         return ended
     for _ in range(SEARCHES):
         # Not those again that the kernel does not let go.
-        found = [pid for pid in _others(proc) if pid not in ended and is_meant(_variables(proc / str(pid)))]
+        found = [pid for pid in _found(is_meant, proc) if pid not in ended]
         if not found:
             break
         ended |= {pid: _name(proc / str(pid)) for pid in found}

@@ -41,7 +41,7 @@ FILE, PAGE = Path(__file__).with_name("bumps.jsonl"), DOCS / "explanation" / "er
 
 BENCH = Path(__file__).parents[2] / "bench" / "test_training.py"
 # Small ones, so that a pair takes seconds; their numbers of layers differ, by which the builder knows them.
-MODELS = ("gatech-lenet", "gatech-caffe-cifar10", "gatech-theano-mnist", "gatech-torch-mnist")
+MODELS = ("gatech-lenet", "gatech-caffe-cifar10", "gatech-theano-mnist", "gatech-torch-cifar10")
 BATCH_SIZES = (16, 32)
 PLANTED_IN = (MODELS[1], BATCH_SIZES[1])
 # Other load on the machine is part of the measurement.

@@ -1,12 +1,23 @@
 """Which cores are chosen for a worker."""
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_dlbench.running import pinning
+
+SLEEPING = """
+import threading, time
+for _ in range(3):
+    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+print(flush=True)
+time.sleep(60)
+"""
 
 # The physical core of each logical one.
 machines = st.dictionaries(st.integers(0, 255), st.integers(0, 63).map(str), min_size=1)
@@ -73,3 +84,14 @@ class TestNear:
 
     def test_a_gpu_whose_address_is_not_known_has_all(self, near):
         assert near("4-7", bus="") == set(range(8))
+
+
+def test_a_process_is_moved_with_all_of_its_threads():
+    with subprocess.Popen([sys.executable, "-c", SLEEPING], stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        pinning.move(process.pid, pinning.cores(1))
+        threads = [path.name for path in Path(f"/proc/{process.pid}/task").iterdir()]
+        assert len(threads) == 4
+        assert {frozenset(os.sched_getaffinity(int(thread))) for thread in threads} == {pinning.cores(1)}
+        process.kill()
+    pinning.move(process.pid, pinning.cores(1))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from signal import SIGABRT, SIGSEGV
@@ -10,12 +11,13 @@ from time import process_time
 import psutil
 import pytest
 
+from pytest_dlbench.environments import Framework
 from pytest_dlbench.model import SGD, Dense, Flatten, Recipe, ReLU
 from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.records.problems import NotFinite, StepsMissing, TimedOut, WorkerDied
 from pytest_dlbench.running import launch, pinning
 from pytest_dlbench.running.training import train_once
-from tests.running.specs import BATCH, CLASSES, STEPS, spec
+from tests.running.specs import BATCH, BUILDERS, CLASSES, STEPS, spec
 
 
 @pytest.fixture(scope="session")
@@ -257,3 +259,17 @@ class TestConditions:
     def test_of_compiled_code_are_empty_for_a_framework_that_keeps_none(self, run, tmp_path):
         place = replace(spec("numpy_softmax", tmp_path).place, caches=tmp_path / "caches")
         assert run("numpy_softmax", place=place).compiled == ""
+
+
+@pytest.mark.parametrize("is_forbidden", [False, True])
+def test_what_a_framework_imports_is_compiled_once_unless_the_user_forbids_it(run, tmp_path, monkeypatch, is_forbidden):
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    if is_forbidden:
+        monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    builder = BUILDERS / "numpy_softmax.py"
+    folder = tmp_path / "builders"
+    folder.mkdir()
+    shutil.copy(builder, folder)
+    own = Framework(name="numpy_softmax", builder=builder.stem, folders=(folder,))
+    assert run("numpy_softmax", framework=own).outcome is RunOutcome.FINISHED
+    assert (folder / "__pycache__").exists() is not is_forbidden
