@@ -273,3 +273,10 @@ def test_what_a_framework_imports_is_compiled_once_unless_the_user_forbids_it(ru
     own = Framework(name="numpy_softmax", builder=builder.stem, folders=(folder,))
     assert run("numpy_softmax", framework=own).outcome is RunOutcome.FINISHED
     assert (folder / "__pycache__").exists() is not is_forbidden
+
+
+def test_functions_for_the_exit_and_threads_are_waited_for(data_folder, run):
+    found = run("leaves_work_for_the_exit")
+    assert (found.outcome, found.survivors) == (RunOutcome.FINISHED, ())
+    left = {path.name for path in (data_folder / "caches").iterdir()}
+    assert {"by a function for the exit", "by a thread"} <= left

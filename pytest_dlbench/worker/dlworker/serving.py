@@ -34,10 +34,11 @@ def die_with_parent():
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def exit_with_driver(request_fd):
+def exit_with_driver(request_fd, is_closing):
     """End this process when the driver's end of the pipe closes, even in the middle of training."""
     hung_up(request_fd, None)
-    end()
+    if not is_closing.is_set():
+        end()
 
 
 def hung_up(request_fd, milliseconds):
@@ -71,15 +72,20 @@ def finish():
 def main(request_fd, reply_fd, perform):
     """Answer requests one by one; ``perform`` returns the fields of an answer, or raises."""
     die_with_driver(request_fd)
-    threading.Thread(target=exit_with_driver, args=(request_fd,), daemon=True).start()
+    is_closing = threading.Event()
+    threading.Thread(target=exit_with_driver, args=(request_fd, is_closing), daemon=True).start()
     channel = Channel(request_fd, reply_fd)
     while True:
         request = channel.receive()
         if request is None:
             return
-        channel.send(serve(perform, request))
+        answer = serve(perform, request)
         if request.get("op") == "close":
+            # From now on it ends by itself, in the time that the driver gives it.
+            is_closing.set()
+            channel.send(answer)
             return
+        channel.send(answer)
 
 
 def serve(perform, request):
