@@ -20,14 +20,14 @@ def _in_use(wait: Wait) -> None:
 IN_VAIN = Patience(waiting=_in_use)
 
 
-def wait_for(found: Callable[[], Any]) -> Any:
+def wait_for(found: Callable[[], Any], seconds: float = PATIENCE_SECONDS) -> Any:
     """The result of ``found`` as soon as it is true."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if result := found():
             return result
         time.sleep(0.02)
-    raise TimeoutError(f"nothing found within {PATIENCE_SECONDS:g} s")
+    raise TimeoutError(f"nothing found within {seconds:g} s")
 
 
 def is_running(process: psutil.Process) -> bool:
