@@ -176,6 +176,8 @@ def _others_cpus(phase: Usage, run: Run, other: Run, later: float) -> float:
     """The CPUs that the other one used while this one took its first steps, as a mean over the whole phase."""
     assert run.training is not None
     assert run.training.alternation is not None
+    if not other.timeline.seconds:
+        return 0.0
     since, alone = phase.began_seconds or 0.0, sum(run.training.step_seconds[: run.training.alternation.first])
     began, ended = np.interp(
         (since, since + alone),
