@@ -15,6 +15,8 @@ from pytest_dlbench.records.breakdowns import StepPhase
 LARGEST_LOSS = 700.0
 # As many as golden losses have: the path of the training is still that of its seed.
 FIRST_STEPS = 10
+# Phases in which only the driver is interested: those of the first run of a case.
+CHECKS = frozenset({"check_steps", "check_updates", "check_calls"})
 # Samples of processor time that are closer together show how the kernel rounds it.
 PEAK_SECONDS = 0.1
 
@@ -265,10 +267,13 @@ def perplexity(run: Run) -> float | None:
 
 
 def peak_rss(run: Run) -> float:
-    """The largest resident set of any phase; not of the end if it follows what may need more: counting, a breakdown."""
-    needs_more = run.counts is not None or run.breakdown is not None
-    phases = {name: usage for name, usage in run.usage.items() if name != "close" or not needs_more}
-    return float(max(usage.rss_peak_bytes for usage in phases.values()))
+    """The largest resident set of any phase, without those of our own checks, and without the end if it follows one.
+
+    Checking, counting and a breakdown may need more than the training does, and not every run has them.
+    """
+    is_examined = run.counts is not None or run.breakdown is not None or not CHECKS.isdisjoint(run.usage)
+    others = {*CHECKS, "close"} if is_examined else CHECKS
+    return float(max(usage.rss_peak_bytes for name, usage in run.usage.items() if name not in others))
 
 
 def leak(run: Run) -> float | None:

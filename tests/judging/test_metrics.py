@@ -120,6 +120,12 @@ def test_peak_rss_is_the_highest_of_all_phases():
     assert value("peak_rss", records.run(usage=usage)) == 30
 
 
+@pytest.mark.parametrize("check", ["check_steps", "check_updates", "check_calls"])
+def test_peak_rss_is_without_the_checks_of_a_first_run_and_without_the_end_that_follows_them(check):
+    usage = {name: records.usage(rss_peak_bytes=peak) for name, peak in (("train", 30), (check, 90), ("close", 80))}
+    assert value("peak_rss", records.run(usage=usage)) == 30
+
+
 def test_peak_rss_is_without_the_end_that_follows_the_counting():
     usage = {name: records.usage(rss_peak_bytes=peak) for name, peak in (("train", 30), ("close", 90))}
     assert value("peak_rss", records.run(usage=usage, counts={})) == 30
