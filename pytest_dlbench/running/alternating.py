@@ -11,12 +11,15 @@ same time, on cores of their own: what is slow then is slow for both, and a pair
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from math import inf
 from random import Random
 
 import numpy as np
 import psutil
 
+from pytest_dlbench.data.dataset import PARTS
 from pytest_dlbench.environments.placing import Absent, Place
+from pytest_dlbench.model.traffic import step_bytes
 from pytest_dlbench.records import Alternation, Run, Timeline, Usage
 from pytest_dlbench.records.reasons import SequentialPairs
 from pytest_dlbench.running import pinning
@@ -26,6 +29,8 @@ from pytest_dlbench.running.training import Attempt
 
 # The free memory that the second worker needs, in resident sets of the first one after its first steps.
 MEMORY_NEEDED = 1.5
+# Far more than any framework was seen to need: for itself, and in the bytes that a step moves at least and in the data.
+FRAMEWORK_BYTES, COPIES = 2 * 2**30, 10
 # A worker that uses more processors than this while it waits disturbs the other one.
 MOST_IDLE_CPUS = 0.02
 # Counters of the processors as a whole, and so of both workers.
@@ -66,11 +71,12 @@ def train_pair(
 ) -> tuple[Run, ...]:
     """Both runs, in this order, or the first alone if it fails before the second starts.
 
-    If a run ends early, the other goes on alone. Raises TooLittleMemoryError before anything is measured. The first
-    pair shows whether both fit into memory; those after it start at the same time, if there are cores for both.
+    If a run ends early, the other goes on alone. Raises TooLittleMemoryError before anything is measured. Both start at
+    the same time if there are cores for both, and memory: for large networks, the first pair has to show that.
     """
     own, others = pinning.shares(first.threads, 2, first.cores)
-    if index and len(others) == second.threads and first.cores == second.cores:
+    has_cores = len(others) == second.threads and first.cores == second.cores
+    if has_cores and (index or _surely_fit(first, second)):
         return _at_once(replace(first, cores=own), replace(second, cores=others), index, order, hooks)
     one, other = _attempt(first, index, hooks[0]), _attempt(second, index, hooks[1])
     with one:
@@ -127,6 +133,18 @@ def turns(order: Random) -> Iterator[int]:
     while True:
         first = order.randrange(2)
         yield from (first, 1 - first, 1 - first, first)
+
+
+def _surely_fit(*specs: RunSpec) -> bool:
+    return psutil.virtual_memory().available > sum(map(_most_bytes, specs))
+
+
+def _most_bytes(spec: RunSpec) -> float:
+    """More than the worker will need; of a program nothing is known."""
+    if not isinstance(spec, NetworkSpec):
+        return inf
+    data = sum(spec.data.part(name).stat().st_size for name in PARTS)
+    return FRAMEWORK_BYTES + COPIES * (step_bytes(spec.network, spec.recipe) + data)
 
 
 def _fits(pid: int) -> bool:

@@ -5,6 +5,7 @@ import signal
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
+from math import inf
 from random import Random
 from time import monotonic
 
@@ -23,6 +24,14 @@ from pytest_dlbench.running.training import Attempt, train_once
 from tests.running.specs import spec
 
 STEPS, ALONE = 24, 6
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_after_the_other():
+    """Workers start as those of a large network; tests/running/test_starting_together.py has the others."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(alternating, "FRAMEWORK_BYTES", inf)
+        yield
 
 
 @pytest.fixture(scope="module")

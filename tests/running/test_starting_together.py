@@ -1,4 +1,4 @@
-"""After the first pair, both workers of a pair import, build and take their first steps at the same time."""
+"""Both workers of a pair import, build and take their first steps at the same time, where cores and memory allow it."""
 
 import os
 from dataclasses import replace
@@ -45,8 +45,12 @@ def test_they_say_so(pair):
     assert flags(pair) == [True, True]
 
 
-def test_the_first_pair_starts_one_after_the_other(plain):
+@pytest.mark.parametrize(("name", "most"), [("FRAMEWORK_BYTES", 2**60), ("COPIES", 2**60)])
+def test_the_first_pair_of_what_may_not_fit_starts_one_after_the_other(plain, monkeypatch, name, most):
+    assert flags(train_pair(plain, plain, 0, Random(1))) == [True, True]
+    monkeypatch.setattr(alternating, name, most)
     assert flags(train_pair(plain, plain, 0, Random(1))) == [False, False]
+    assert flags(train_pair(plain, plain, 1, Random(1))) == [True, True]
 
 
 def test_without_a_second_core_they_start_one_after_the_other(plain):
