@@ -12,6 +12,7 @@ from pytest_dlbench.records.reasons import (
     PageFaults,
     StepsExcluded,
     Survivors,
+    TimedTooShort,
     UnevenCompilation,
 )
 
@@ -23,6 +24,9 @@ SHORTEST_SECONDS = 1.0
 
 # Share of processor time in the kernel, and faults per step: below, memory does not dominate the measurement.
 KERNEL_SHARE, STEP_FAULTS = 0.2, 100
+
+# Share of the seconds that timed steps should last: above it, a run was only faster than the one that decided how many.
+TIMED_SHARE = 0.5
 
 
 def disturbances(runs: Sequence[Run]) -> tuple[Caution, ...]:
@@ -39,13 +43,19 @@ def _cautions(runs: Sequence[Run]) -> Iterator[Caution]:
         yield StepsExcluded(steps=sum(cut), runs=len(cut))
     if {run.compiled for run in runs} >= {"cold", "warm"}:
         yield UnevenCompilation(cold=sum(run.compiled == "cold" for run in runs), runs=len(runs))
-    if unsteady := sum(run.warm_up is not None and run.warm_up.is_steady is False for run in runs):
-        yield NeverSteady(unsteady=unsteady, runs=len(runs))
-    if faulting := [faults for run in runs if (faults := _faults_of_steps(run))]:
-        yield PageFaults(per_step=median(faulting))
+    yield from _of_steps(runs)
     if names := sorted({name for run in runs for name in run.survivors}):
         yield Survivors(names=tuple(names))
     yield from _of_breakdowns(runs)
+
+
+def _of_steps(runs: Sequence[Run]) -> Iterator[Caution]:
+    if unsteady := sum(run.warm_up is not None and run.warm_up.is_steady is False for run in runs):
+        yield NeverSteady(unsteady=unsteady, runs=len(runs))
+    if found := _too_short(runs):
+        yield found
+    if faulting := [faults for run in runs if (faults := _faults_of_steps(run))]:
+        yield PageFaults(per_step=median(faulting))
 
 
 def _of_breakdowns(runs: Sequence[Run]) -> Iterator[Caution]:
@@ -67,6 +77,14 @@ def _neighbours(runs: Sequence[Run]) -> Neighbours | None:
     if not disturbed:
         return None
     return Neighbours(cpus=median(disturbed), disturbed=len(disturbed), runs=len(foreign))
+
+
+def _too_short(runs: Sequence[Run]) -> TimedTooShort | None:
+    timed = [(sum(run.training.step_seconds), run.length.least_seconds) for run in runs if run.length and run.training]
+    if not timed:
+        return None
+    seconds, asked = (median(values) for values in zip(*timed, strict=True))
+    return TimedTooShort(seconds=seconds, asked_seconds=asked) if seconds < TIMED_SHARE * asked else None
 
 
 def _faults_of_steps(run: Run) -> float:

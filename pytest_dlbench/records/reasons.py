@@ -518,6 +518,13 @@ class NeverSteady(Tagged, frozen=True, kw_only=True):
     runs: int
 
 
+class TimedTooShort(Tagged, frozen=True, kw_only=True):
+    """Steps that were to last ``asked_seconds`` took ``seconds``, the median run's: the recipe has no more of them."""
+
+    seconds: float
+    asked_seconds: float
+
+
 class PageFaults(Tagged, frozen=True, kw_only=True):
     """Getting memory from the kernel is much of what was measured."""
 
@@ -623,6 +630,7 @@ Caution = (
     | LeftOut
     | UnevenCompilation
     | NeverSteady
+    | TimedTooShort
     | PageFaults
     | Survivors
     | SequentialPairs

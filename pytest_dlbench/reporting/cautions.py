@@ -163,6 +163,15 @@ def _never_steady(caution: of.NeverSteady, _: Metrics) -> Iterator[str]:
 
 
 @_sentences.register
+def _timed_too_short(caution: of.TimedTooShort, _: Metrics) -> Iterator[str]:
+    seconds, asked = (figures.seconds(value) for value in (caution.seconds, caution.asked_seconds))
+    yield (
+        f"timed steps last {seconds} in place of {asked}: the recipe has no more of them for this data set; a larger"
+        " data set or more epochs give more"
+    )
+
+
+@_sentences.register
 def _page_faults(caution: of.PageFaults, _: Metrics) -> Iterator[str]:
     yield f"{caution.per_step:,.0f} page faults per step: much of the measured time is the kernel's, allocating memory"
 

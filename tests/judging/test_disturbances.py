@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from pytest_dlbench.judging import disturbances
-from pytest_dlbench.records import Contention, WarmUp, reasons
+from pytest_dlbench.records import Contention, Length, WarmUp, reasons
 from tests.doubles.records import run, usage
 
 
@@ -38,6 +38,18 @@ def test_an_invalid_run_is_marked_with_its_reason():
 def test_a_training_that_never_settled_is_reported():
     (warning,) = disturbances([replace(run(), warm_up=WarmUp(steps=25, is_steady=False))])
     assert warning == reasons.NeverSteady(unsteady=1, runs=1)
+
+
+def test_steps_that_end_with_the_recipe_before_they_lasted_as_long_as_asked_are_reported():
+    trained = run()
+    seconds = sum(trained.training.step_seconds)
+
+    def asked_for(share):
+        return replace(trained, length=Length(least_seconds=seconds / share, source="probe"))
+
+    (warning,) = disturbances([asked_for(0.1)])
+    assert warning == reasons.TimedTooShort(seconds=seconds, asked_seconds=seconds / 0.1)
+    assert disturbances([asked_for(0.9), asked_for(2.0), trained]) == ()
 
 
 def test_page_faults_are_told_where_the_kernel_takes_much_of_the_time():

@@ -19,6 +19,7 @@ TIGHT = of.TightTolerance(metric="step_time", asked=0.001, smallest=0.0165)
         (of.StepsExcluded(steps=14, runs=2), "14 steps of 2 runs are excluded from the step times"),
         (of.UnevenCompilation(cold=1, runs=3), "1 of 3 runs compiled what the others found in the cache"),
         (of.NeverSteady(unsteady=1, runs=3), "1 of 3 runs never reached a steady state"),
+        (of.TimedTooShort(seconds=0.13, asked_seconds=1.0), "timed steps last 130 ms in place of 1.00 s"),
         (of.PageFaults(per_step=1000.0), "1,000 page faults per step"),
         (of.Survivors(names=("a", "b")), "workers left processes running, which were terminated: a, b"),
         (
