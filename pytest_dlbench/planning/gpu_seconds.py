@@ -1,7 +1,8 @@
-"""How long a run on a GPU should take: a model of its parts, since no run on a GPU has been measured.
+"""How long a run on a GPU should take: a model of its parts.
 
 What happens on the host (imports, builds, compilation in the first step) is as measured for each framework on a
-processor; the rest follows from the GPU's data sheet and three estimates, which have capital letters here.
+processor, and launching kernels as measured on one H100 (docs/reference/gpu-check.md). The rest follows from the GPU's
+data sheet and one estimate, SHARE_OF_PEAK.
 """
 
 from collections.abc import Mapping
@@ -32,10 +33,14 @@ MEASURED: Mapping[str, tuple[float, float, float]] = {
 }
 # The number of its layers: compilation takes about as much longer as a network has more.
 MEASURED_LAYERS = 11
-# A context of CUDA, and its libraries with their kernels.
-DEVICE_SECONDS = 3.0
-# The share of the data sheet's arithmetic that steps reach, and the least time for a layer's kernels, both ways.
-SHARE_OF_PEAK, LAYER_SECONDS = 0.3, 3e-5
+# A context of CUDA, and its libraries with their kernels: 0.6 s in PyTorch, 2.3 s in JAX.
+DEVICE_SECONDS = 2.0
+# The share of the data sheet's arithmetic that steps reach.
+SHARE_OF_PEAK = 0.3
+# The host's time to launch a layer's kernels, both ways: steps of LeNet on digits, in batches of 32, over its 8 layers.
+LAYER_SECONDS: Mapping[str, float] = {"jax": 8e-5, "pytorch": 1.9e-4, "keras-torch": 6.5e-4}
+# Of a framework that has not run on a GPU: PyTorch's.
+USUAL_LAYER_SECONDS = LAYER_SECONDS["pytorch"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +79,8 @@ def step_seconds(outline: Outline, card: Card) -> float:
     """One step: its arithmetic, its bytes, or launching its kernels, whichever takes longest."""
     recipe, work = outline.recipe, step_work(outline.network, outline.recipe)
     arithmetic = work.flops / (SHARE_OF_PEAK * card.peak(recipe.precision, recipe.execution))
-    return max(arithmetic, work.least_bytes / card.bytes_per_second, LAYER_SECONDS * len(outline.network.layers))
+    launches = LAYER_SECONDS.get(outline.framework.plain_name, USUAL_LAYER_SECONDS) * len(outline.network.layers)
+    return max(arithmetic, work.least_bytes / card.bytes_per_second, launches)
 
 
 def expected_steps(outline: Outline, card: Card) -> int:
