@@ -129,8 +129,12 @@ def reference_spread(metric: Metric, consecutive: Sequence[float] = ()) -> float
         raise ValueError(f"expected comparable reference values of {metric.name}, got {list(consecutive)}")
     steps = [abs(after - before) for before, after in pairwise(values)]
     measured = max(smallest_spread(metric), _spread_of(steps) if steps else 0.0)
-    assumed = metric.run_sd if metric.is_absolute else sqrt(2) * metric.run_sd
-    return measured if len(values) >= REFERENCE_RUNS else max(measured, assumed)
+    return measured if len(values) >= REFERENCE_RUNS else max(measured, assumed_spread(metric))
+
+
+def assumed_spread(metric: Metric) -> float:
+    """The spread of a pair's difference where no run has shown it."""
+    return metric.run_sd if metric.is_absolute else sqrt(2) * metric.run_sd
 
 
 def _spread_of(steps: Sequence[float]) -> float:
@@ -144,6 +148,18 @@ def _spread_of(steps: Sequence[float]) -> float:
 def having(metric: Metric, pairs: Sequence[Pair]) -> list[Pair]:
     """The pairs that have an absolute metric, because some runs may be too short; for any other metric, all pairs."""
     return [pair for pair in pairs if not metric.is_absolute or metric.read(pair.new) is not None]
+
+
+def is_repeated(metric: Metric, pair: Pair) -> bool:
+    """Whether both runs took the same path: the loss of every step and the metric are the same to the last digit.
+
+    Then other seeds' figures say nothing about this pair's difference. Losses are part of it, because few test examples
+    give two paths the same accuracy by chance.
+    """
+    old, new = pair.old.training, pair.new.training
+    if metric.is_absolute or not metric.is_exact or old is None or new is None:
+        return False
+    return old.losses == new.losses and difference(metric, pair) == 0
 
 
 def has_metric(metric: Metric, pair: Pair) -> bool:

@@ -1,7 +1,7 @@
 """An A/B test of one case: what is screened, what is confirmed, and how much of the budget that spends."""
 
 from dataclasses import replace
-from itertools import count, cycle
+from itertools import chain, count, cycle, repeat
 from math import expm1, log
 
 import pytest
@@ -180,6 +180,43 @@ def varying(*shares):
 
 
 VARYING = (1.1, 0.9, 1.05, 0.92)
+
+
+# Ten earlier runs of different seeds, whose accuracies are 10 points apart.
+OF_SEEDS = tuple(records.run(seed, accuracy=0.9 if seed % 2 else 0.8) for seed in range(1, 11))
+
+
+def on_paths(*others):
+    """Pairs of the same accuracy; those with a number take other steps, and differ by that many points."""
+    for seed, points in zip(count(1), chain(others, repeat(None))):
+        accuracy = 0.85 + seed % 3 / 100
+        new = records.run(seed, accuracy=accuracy - (points or 0) / 100)
+        if points is not None:
+            new = replace(new, training=replace(new.training, losses=(2.3001,) * len(new.training.losses)))
+        yield Pair(old=records.run(seed, accuracy=accuracy), new=new)
+
+
+def accuracy_of(pairs):
+    terms = terms_of(TOLERANCES, 20, OF_SEEDS, METRICS, defaults=frozenset({"accuracy"}))
+    found = judge(pairs.__next__, terms, levels())
+    return found.decisions["accuracy"], len(found.screened)
+
+
+def test_on_the_same_path_the_spread_of_seeds_is_irrelevant():
+    decision, pairs = accuracy_of(on_paths())
+    assert (decision.outcome, pairs) == (VerdictOutcome.EQUIVALENT, FIRST_LOOK)
+    assert decision.upper < TOLERANCES["accuracy"]
+
+
+def test_equal_accuracies_on_other_paths_may_be_chance():
+    decision, _ = accuracy_of(on_paths(*[0.0] * 20))
+    assert decision.reason is Reason.TOO_VARIABLE
+
+
+@pytest.mark.parametrize("place", range(FIRST_LOOK))
+def test_one_pair_on_another_path_brings_the_spread_of_seeds_back(place):
+    decision, _ = accuracy_of(on_paths(*[None] * place, 0.0))
+    assert decision.reason is Reason.TOO_VARIABLE
 
 
 def memory(defaults):
