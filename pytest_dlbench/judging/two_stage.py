@@ -23,7 +23,7 @@ from pytest_dlbench.judging.pairs import (
     difference,
     has_metric,
     having,
-    is_repeated,
+    is_on_one_path,
     reference_spread,
     reference_values,
     reported,
@@ -168,10 +168,7 @@ def narrow(terms: Terms) -> dict[str, float]:
 
 @dataclass(slots=True, kw_only=True)
 class _Evidence:
-    """The pairs of one pass, and a metric's differences in them, each of which is computed once.
-
-    While all of them repeat their figure, their spread is no more than is assumed of a run, whatever seeds differ by.
-    """
+    """The pairs of one pass, and a metric's differences in them, each of which is computed once."""
 
     metric: Metric
     spread: float
@@ -179,21 +176,27 @@ class _Evidence:
     is_of_one_kind: bool = False
     pairs: list[Pair] = field(default_factory=list, init=False)
     _differences: list[float] = field(default_factory=list, init=False)
-    _are_repeated: bool = field(default=True, init=False)
 
     def add(self, pair: Pair) -> None:
         """One more pair."""
         self.pairs.append(pair)
         self._differences += [difference(self.metric, one) for one in having(self.metric, [pair])]
-        self._are_repeated = self._are_repeated and is_repeated(self.metric, pair)
 
     def decided(self, rule: Rule, by: Decide = decide) -> Decision:
         """The decision so far, by steps where those of all pairs alternated; ``by`` applies the rule."""
         if self.pairs and all(takes_turns(self.metric, pair) for pair in self.pairs):
             is_of_one_kind = self.is_of_one_kind
             return decide_by_steps(self.pairs, rule, self.step_spread, is_of_one_kind=is_of_one_kind, decided=by)
-        most = assumed_spread(self.metric) if self._are_repeated else inf
+        most = assumed_spread(self.metric) if self._is_repeated else inf
         return by(self._differences, min(self.spread, most), rule)
+
+    @property
+    def _is_repeated(self) -> bool:
+        """Whether each pair learned the same and has the same figure: then it is irrelevant what seeds differ by.
+
+        Neither is enough by itself: memory is not learned, and few test examples give two paths one accuracy by chance.
+        """
+        return self.metric.is_portable and not any(self._differences) and all(map(is_on_one_path, self.pairs))
 
     def fresh(self) -> "_Evidence":
         """That of the next pass, which has no pairs yet."""

@@ -219,6 +219,13 @@ def test_one_pair_on_another_path_brings_the_spread_of_seeds_back(place):
     assert decision.reason is Reason.TOO_VARIABLE
 
 
+def test_what_is_not_learned_keeps_the_spread_of_its_runs_on_the_same_path():
+    reference = [records.run(seed, peak_mib=500 if seed % 2 else 600) for seed in range(1, 11)]
+    terms = terms_of({"step_time": 0.05, "peak_rss": 0.02}, 20, reference, METRICS, defaults=frozenset({"peak_rss"}))
+    found = judge(on_paths().__next__, terms, levels())
+    assert found.decisions["peak_rss"].reason is Reason.TOO_VARIABLE
+
+
 def memory(defaults):
     terms = terms_of({"step_time": 0.05, "peak_rss": 0.02}, 20, (), METRICS, defaults=defaults)
     return terms, judge(varying(*VARYING).__next__, terms, levels())
