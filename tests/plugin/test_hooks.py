@@ -7,14 +7,19 @@ from pathlib import Path
 import pytest
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add-a-sampler.md"
-# A meter that always shows 36 watts, in place of the file of a real one.
+# A meter of 36 watts, in place of the file of a real one. It keeps what it has shown.
 METER = """
+from pathlib import Path as File
 from time import monotonic
 
 class Path:
     def __init__(self, path): pass
 
-    def read_text(self): return str(36 * FACTOR * monotonic() / 3600)
+    def read_text(self):
+        shown = str(36 * FACTOR * monotonic() / 3600)
+        with File(__file__).with_suffix(".shown").open("a") as lines:
+            print(shown, file=lines)
+        return shown
 
 FACTOR = {factor}
 """
@@ -50,9 +55,19 @@ def test_a_samplers_figure_is_in_the_record_and_in_the_table(metered):
     result = metered(1).run("--dlbench-runs=1")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["case * plug_energy *verdict", "numpy-softmax-digits-cpu * J *no_baseline"])
-    (journal,) = (metered(1).path / ".dlbench").glob("*.jsonl")
-    train = json.loads(journal.read_text().splitlines()[0])["run"]["usage"]["train"]
-    assert train["readings"]["plug_joules"] == pytest.approx(36 * train["wall_seconds"], rel=0.2)
+
+
+def test_each_phase_has_what_the_meter_showed_at_its_ends(metered):
+    suite = metered(1)
+    suite.run("--dlbench-runs=1")
+    shown = [3600 * float(line) for line in (suite.path / "meter.shown").read_text().splitlines()]
+    phases = [end - begin for begin, end in zip(shown[::2], shown[1::2], strict=True)]
+    (journal,) = (suite.path / ".dlbench").glob("*.jsonl")
+    run = json.loads(journal.read_text().splitlines()[0])["run"]
+    joules = [usage["readings"]["plug_joules"] for usage in run["usage"].values()]
+    assert sorted(joules) == pytest.approx(sorted(phases))
+    # The meter is read before training begins and after it ends.
+    assert run["usage"]["train"]["readings"]["plug_joules"] > 36 * sum(run["training"]["step_seconds"])
 
 
 def test_a_samplers_figure_is_in_the_document_and_in_junit(metered):
