@@ -42,8 +42,9 @@ FILE, PAGE = Path(__file__).with_name("bumps.jsonl"), DOCS / "explanation" / "er
 BENCH = Path(__file__).parents[2] / "bench" / "test_training.py"
 # Small ones, so that a pair takes seconds; their numbers of layers differ, by which the builder knows them.
 MODELS = ("gatech-lenet", "gatech-theano-mnist")
-BATCH_SIZES = (8, 16, 32, 64)
-PLANTED_IN = (MODELS[1], BATCH_SIZES[2])
+# With batches of 8, the first network diverges in the longer trainings of scale quick.
+BATCH_SIZES = {"smoke": (8, 16, 32, 64), "quick": (16, 32, 64, 128)}
+PLANTED_IN = (MODELS[1], 32)
 # Other load on the machine is part of the measurement.
 USUAL = ("-q", "-p", "tests.doubles.pytorch_planted", "--dlbench-allow=invalid", "--dlbench-threads=1")
 
@@ -79,10 +80,8 @@ class Bump:
     @property
     def passes(self) -> bool:
         """Whether a continuous integration would let it through."""
-        return len(self.outcomes) == len(MODELS) * len(BATCH_SIZES) and set(self.outcomes.values()) <= {
-            CaseOutcome.PASSED,
-            CaseOutcome.IMPROVED,
-        }
+        is_complete = len(self.outcomes) == len(MODELS) * len(BATCH_SIZES[self.scale])
+        return is_complete and set(self.outcomes.values()) <= {CaseOutcome.PASSED, CaseOutcome.IMPROVED}
 
     @property
     def found(self) -> bool:
@@ -119,7 +118,7 @@ def command(kind: Kind, folder: Path) -> tuple[str, ...]:
     return (
         *(sys.executable, "-m", "pytest", str(BENCH), *USUAL),
         f"--dlbench-models={','.join(MODELS)}",
-        f"--dlbench-set=batch_size={','.join(map(str, BATCH_SIZES))}",
+        f"--dlbench-set=batch_size={','.join(map(str, BATCH_SIZES[kind.scale]))}",
         f"--dlbench-scale={kind.scale}",
         f"--dlbench-journals={folder}",
     )
@@ -215,7 +214,7 @@ def main() -> int:
     parser.add_argument("--bumps", type=int, default=20, help="How many of this kind there are to be [20].")
     parser.add_argument("--planted", type=float, default=0.0, help="Share of a step; the tolerance is half of it.")
     parser.add_argument("--neighbours", action="store_true", help="A process that computes on each core.")
-    parser.add_argument("--scale", default="smoke", help="smoke or quick [smoke].")
+    parser.add_argument("--scale", choices=BATCH_SIZES, default="smoke", help="How long each case trains [smoke].")
     parser.add_argument("--earlier", type=int, default=0, help="Earlier runs of the baseline's cases [0].")
     parser.add_argument("--page", action="store_true", help="Only write the table again, of what was kept.")
     asked = parser.parse_args()

@@ -259,7 +259,7 @@ def _cases(outcome="passed"):
     return {
         f"training-pytorch-{model}-digits28-cpu-smoke-batch_size{size}-threads1": outcome
         for model in MODELS
-        for size in BATCH_SIZES
+        for size in BATCH_SIZES["smoke"]
     }
 
 
