@@ -2,13 +2,15 @@
 
     python -m tests.characteristics.bumps --bumps 20                        # unchanged
     python -m tests.characteristics.bumps --bumps 20 --planted 0.05         # 5 % more arithmetic in one of eight
+    python -m tests.characteristics.bumps --bumps 20 --planted 0.03 --alone # in the only case
     python -m tests.characteristics.bumps --bumps 20 --neighbours           # a process that computes on each core
     python -m tests.characteristics.bumps --page
 
-A bump is one session of pytest: two networks at four batch sizes, scale smoke (10 to 80 steps a side) or another one,
-one thread. It passes if all of its cases do; with something planted, it is right if that case regressed and no other
-one did. Each bump is appended to bumps.jsonl as soon as it ends, and counts towards --bumps when the same command is
-given again: it can be cut at any time. All are written as a table into docs/explanation/error-rates.md.
+A bump is one session of pytest: two networks at four batch sizes, or one of these cases alone, scale smoke (10 to 80
+steps a side) or another one, one thread. It passes if all of its cases do; with something planted, it is right if that
+case regressed and no other one did. Each bump is appended to bumps.jsonl as soon as it ends, and counts towards --bumps
+when the same command is given again: it can be cut at any time. All are written as a table into
+docs/explanation/error-rates.md.
 
 With --earlier 10, ten runs of each case of the baseline are made first, once for each scale, as a user would have them
 from a session with --dlbench-runs=10.
@@ -21,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean, median
@@ -62,6 +64,7 @@ class Bump:
     tolerance: float
     scale: str
     earlier: int
+    cases: int
     began: str
     outcomes: dict[str, str]
     pairs: dict[str, int]
@@ -73,15 +76,15 @@ class Bump:
     """PyTorch's."""
 
     @property
-    def kind(self) -> tuple[float, int, float, str, int]:
+    def kind(self) -> tuple[float, int, float, str, int, int]:
         """What bumps have in common that are counted together."""
-        return self.planted, self.neighbours, self.tolerance, self.scale, self.earlier
+        return self.planted, self.neighbours, self.tolerance, self.scale, self.earlier, self.cases
 
     @property
     def passes(self) -> bool:
         """Whether a continuous integration would let it through."""
-        is_complete = len(self.outcomes) == len(MODELS) * len(BATCH_SIZES[self.scale])
-        return is_complete and set(self.outcomes.values()) <= {CaseOutcome.PASSED, CaseOutcome.IMPROVED}
+        passing = {CaseOutcome.PASSED, CaseOutcome.IMPROVED}
+        return len(self.outcomes) == self.cases and set(self.outcomes.values()) <= passing
 
     @property
     def found(self) -> bool:
@@ -103,7 +106,10 @@ def is_planted(case: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """What is asked for: ``earlier`` runs are in the folder ``known``, if there are any."""
+    """What is asked for: ``earlier`` runs are in the folder ``known``, if there are any.
+
+    ``is_alone``: of the eight cases, only the one that may have more arithmetic.
+    """
 
     planted: float
     neighbours: int
@@ -111,14 +117,30 @@ class Kind:
     scale: str
     earlier: int
     known: Path
+    is_alone: bool
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the networks."""
+        return PLANTED_IN[:1] if self.is_alone else MODELS
+
+    @property
+    def batch_sizes(self) -> tuple[int, ...]:
+        """Those of each network."""
+        return PLANTED_IN[1:] if self.is_alone else BATCH_SIZES[self.scale]
+
+    @property
+    def cases(self) -> int:
+        """Their number."""
+        return len(self.models) * len(self.batch_sizes)
 
 
 def command(kind: Kind, folder: Path) -> tuple[str, ...]:
-    """A session of the eight cases, with its journals in a folder."""
+    """A session of the cases, with its journals in a folder."""
     return (
         *(sys.executable, "-m", "pytest", str(BENCH), *USUAL),
-        f"--dlbench-models={','.join(MODELS)}",
-        f"--dlbench-set=batch_size={','.join(map(str, BATCH_SIZES[kind.scale]))}",
+        f"--dlbench-models={','.join(kind.models)}",
+        f"--dlbench-set=batch_size={','.join(map(str, kind.batch_sizes))}",
         f"--dlbench-scale={kind.scale}",
         f"--dlbench-journals={folder}",
     )
@@ -133,11 +155,11 @@ def run(words: tuple[str, ...], planted: float) -> None:
 
 
 def with_earlier(kind: Kind) -> None:
-    """Make the earlier runs of the baseline, unless they are there."""
+    """Make the earlier runs of all cases of the baseline, unless they are there."""
     if kind.earlier and not list(kind.known.glob("*.jsonl")):
         words = ("--dlbench-frameworks=pytorch", f"--dlbench-runs={kind.earlier}")
         with tempfile.TemporaryDirectory() as folder:
-            run((*command(kind, Path(folder)), *words), 0.0)
+            run((*command(replace(kind, is_alone=False), Path(folder)), *words), 0.0)
             kind.known.mkdir(parents=True, exist_ok=True)
             for path in Path(folder).glob("*.jsonl"):
                 shutil.move(path, kind.known / path.name)
@@ -164,6 +186,7 @@ def bump(kind: Kind) -> Bump:
         tolerance=kind.tolerance,
         scale=kind.scale,
         earlier=kind.earlier,
+        cases=kind.cases,
         began=date,
         outcomes={case.case.id: case.outcome.value for case in cases},
         pairs={case.case.id: case.pairing.screened + case.pairing.confirmed for case in cases if case.pairing},
@@ -189,18 +212,19 @@ def summary(bumps: list[Bump]) -> Iterator[str]:
         sorted({getattr(one, name) for one in bumps}) for name in ("began", "machine", "version")
     )
     yield from wrapped(
-        f"Eight cases of PyTorch {', '.join(versions)} against itself, on {', '.join(machines)}, from"
+        f"Small cases of PyTorch {', '.join(versions)} against itself, on {', '.join(machines)}, from"
         f" {dates[0][:10]} to {dates[-1][:10]}:"
     )
-    names = ("change", "neighbours", "tolerance", "scale", "earlier runs", "bumps", "right", "false alarms")
+    names = ("change", "neighbours", "tolerance", "scale", "earlier runs", "cases", "bumps", "right", "false alarms")
     yield from heading(*names, "open cases", "pairs a case", "minutes", "load")
     for kind in sorted({one.kind for one in bumps}):
         alike = [one for one in bumps if one.kind == kind]
-        planted, count, tolerance, scale, earlier = kind
+        planted, count, tolerance, scale, earlier, cases = kind
         right = [one.found and not one.false_alarms if planted else one.passes for one in alike]
         yield row(
-            *(f"+{planted:.0%}" if planted else "unchanged", str(count), f"{tolerance:.1%}", scale, str(earlier)),
-            *(str(len(alike)), f"{sum(right)} of {len(alike)}", str(sum(one.false_alarms for one in alike))),
+            *(f"+{planted:.0%}" if planted else "unchanged", str(count), f"{tolerance:.1%}", scale),
+            *(str(earlier), str(cases), str(len(alike)), f"{sum(right)} of {len(alike)}"),
+            str(sum(one.false_alarms for one in alike)),
             f"{fmean(len(one.open) for one in alike):.1f}",
             f"{fmean(pairs for one in alike for pairs in one.pairs.values()):.1f}",
             f"{median(one.minutes for one in alike):.1f}",
@@ -216,6 +240,7 @@ def main() -> int:
     parser.add_argument("--neighbours", action="store_true", help="A process that computes on each core.")
     parser.add_argument("--scale", choices=BATCH_SIZES, default="smoke", help="How long each case trains [smoke].")
     parser.add_argument("--earlier", type=int, default=0, help="Earlier runs of the baseline's cases [0].")
+    parser.add_argument("--alone", action="store_true", help="Only the case in which something is planted, of eight.")
     parser.add_argument("--page", action="store_true", help="Only write the table again, of what was kept.")
     asked = parser.parse_args()
     kind = Kind(
@@ -225,8 +250,9 @@ def main() -> int:
         scale=asked.scale,
         earlier=asked.earlier,
         known=Path(".dlbench") / f"bumps-earlier-{asked.scale}-{asked.earlier}",
+        is_alone=asked.alone,
     )
-    wanted = (kind.planted, kind.neighbours, kind.tolerance, kind.scale, kind.earlier)
+    wanted = (kind.planted, kind.neighbours, kind.tolerance, kind.scale, kind.earlier, kind.cases)
     while not asked.page and [one.kind for one in lines(FILE, Bump)].count(wanted) < asked.bumps:
         with_earlier(kind)
         append(FILE, bump(kind))

@@ -244,6 +244,7 @@ def _bump(outcomes, planted=0.0):
         tolerance=0.05,
         scale="smoke",
         earlier=0,
+        cases=8,
         began="2026-11-25T02:00:00+00:00",
         outcomes=outcomes,
         pairs=dict.fromkeys(outcomes, 4),
@@ -272,10 +273,10 @@ def test_a_bump_is_right_if_all_cases_pass_or_only_the_planted_one_regressed():
     assert [_bump(_cases(outcome)).passes for outcome in ("passed", "inconclusive")] == [True, False]
     table = list(summary([_bump(_cases()), _bump(_cases("inconclusive")), found]))
     assert table[0].startswith(
-        "Eight cases of PyTorch 2.13.0 against itself, on 2 cores of a processor, from 2026-11-25"
+        "Small cases of PyTorch 2.13.0 against itself, on 2 cores of a processor, from 2026-11-25"
     )
-    assert "| unchanged | 0 | 5.0 % | smoke | 0 | 2 | 1 of 2 | 0 |" in table[-2]
-    assert "| +5 % | 0 | 5.0 % | smoke | 0 | 1 | 1 of 1 | 0 |" in table[-1]
+    assert "| unchanged | 0 | 5.0 % | smoke | 0 | 8 | 2 | 1 of 2 | 0 |" in table[-2]
+    assert "| +5 % | 0 | 5.0 % | smoke | 0 | 8 | 1 | 1 of 1 | 0 |" in table[-1]
 
 
 def test_the_table_of_bumps_on_the_page_is_of_what_was_kept():
