@@ -55,8 +55,9 @@ USUAL = ("-q", "-p", "tests.doubles.pytorch_planted", "--dlbench-allow=invalid",
 class Bump:
     """One session: how its cases ended, and what it took.
 
-    ``earlier`` are the runs of each case of the baseline that it knew. ``pairs`` has the pairs of each case, ``open``
-    the metrics that left one undecided, ``load`` is that of the last five minutes, in CPUs.
+    ``earlier`` are the runs of each case of the baseline that it knew, ``cases`` the number of cases asked for.
+    ``pairs`` has the pairs of each case, ``open`` the metrics that left one undecided, ``load`` is that of the last
+    five minutes, in CPUs.
     """
 
     planted: float
