@@ -3,6 +3,7 @@
     python -m tests.characteristics.bumps --bumps 20                        # unchanged
     python -m tests.characteristics.bumps --bumps 20 --planted 0.05         # 5 % more arithmetic in one of eight
     python -m tests.characteristics.bumps --bumps 20 --planted 0.03 --alone # in the only case
+    python -m tests.characteristics.bumps --bumps 20 --planted 0.05 --in 8  # in the case with batches of 8
     python -m tests.characteristics.bumps --bumps 20 --neighbours           # a process that computes on each core
     python -m tests.characteristics.bumps --page
 
@@ -46,7 +47,7 @@ BENCH = Path(__file__).parents[2] / "bench" / "test_training.py"
 MODELS = ("gatech-lenet", "gatech-theano-mnist")
 # With batches of 8, the first network diverges in the longer trainings of scale quick.
 BATCH_SIZES = {"smoke": (8, 16, 32, 64), "quick": (16, 32, 64, 128)}
-PLANTED_IN = (MODELS[1], 32)
+PLANTED_IN = MODELS[1]
 # Other load on the machine is part of the measurement.
 USUAL = ("-q", "-p", "tests.doubles.pytorch_planted", "--dlbench-allow=invalid", "--dlbench-threads=1")
 
@@ -75,11 +76,14 @@ class Bump:
     machine: str
     version: str
     """PyTorch's."""
+    planted_in: int = 32
+    """The batch size of the case that may have more arithmetic."""
 
     @property
-    def kind(self) -> tuple[float, int, float, str, int, int]:
+    def kind(self) -> tuple[float, int, float, str, int, int, int]:
         """What bumps have in common that are counted together."""
-        return self.planted, self.neighbours, self.tolerance, self.scale, self.earlier, self.cases
+        which = self.planted_in if self.planted else 0
+        return self.planted, self.neighbours, self.tolerance, self.scale, self.earlier, self.cases, which
 
     @property
     def passes(self) -> bool:
@@ -90,19 +94,20 @@ class Bump:
     @property
     def found(self) -> bool:
         """Whether what was planted is a regression."""
-        return any(is_planted(name) and said == CaseOutcome.REGRESSED for name, said in self.outcomes.items())
+        cases = self.outcomes.items()
+        return any(is_planted(name, self.planted_in) and said == CaseOutcome.REGRESSED for name, said in cases)
 
     @property
     def false_alarms(self) -> int:
         """Cases in which nothing was planted and that regressed."""
-        unchanged = (said for name, said in self.outcomes.items() if not (self.planted and is_planted(name)))
+        cases = self.outcomes.items()
+        unchanged = (said for name, said in cases if not (self.planted and is_planted(name, self.planted_in)))
         return sum(said == CaseOutcome.REGRESSED for said in unchanged)
 
 
-def is_planted(case: str) -> bool:
-    """Whether this is the case that may have more arithmetic."""
-    model, batch_size = PLANTED_IN
-    return f"-{model}-" in case and f"-batch_size{batch_size}-" in case
+def is_planted(case: str, batch_size: int) -> bool:
+    """Whether this is the case that may have more arithmetic, which has this batch size."""
+    return f"-{PLANTED_IN}-" in case and f"-batch_size{batch_size}-" in case
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,21 +124,28 @@ class Kind:
     earlier: int
     known: Path
     is_alone: bool
+    planted_in: int
 
     @property
     def models(self) -> tuple[str, ...]:
         """The names of the networks."""
-        return PLANTED_IN[:1] if self.is_alone else MODELS
+        return (PLANTED_IN,) if self.is_alone else MODELS
 
     @property
     def batch_sizes(self) -> tuple[int, ...]:
         """Those of each network."""
-        return PLANTED_IN[1:] if self.is_alone else BATCH_SIZES[self.scale]
+        return (self.planted_in,) if self.is_alone else BATCH_SIZES[self.scale]
 
     @property
     def cases(self) -> int:
         """Their number."""
         return len(self.models) * len(self.batch_sizes)
+
+    @property
+    def key(self) -> tuple[float, int, float, str, int, int, int]:
+        """``Bump.kind`` of these."""
+        which = self.planted_in if self.planted else 0
+        return self.planted, self.neighbours, self.tolerance, self.scale, self.earlier, self.cases, which
 
 
 def command(kind: Kind, folder: Path) -> tuple[str, ...]:
@@ -147,10 +159,9 @@ def command(kind: Kind, folder: Path) -> tuple[str, ...]:
     )
 
 
-def run(words: tuple[str, ...], planted: float) -> None:
+def run(words: tuple[str, ...], planted: float, batch_size: int) -> None:
     """Run a session; its outcome is in its journal."""
-    model, batch_size = PLANTED_IN
-    layers = infer(KNOWN_MODELS[model]).as_json()["layers"]
+    layers = infer(KNOWN_MODELS[PLANTED_IN]).as_json()["layers"]
     environment = {**os.environ, "PLANTED": f"{planted} in {len(layers)}-{batch_size}"}
     subprocess.run(words, check=False, env=environment, stdout=subprocess.DEVNULL)
 
@@ -160,7 +171,7 @@ def with_earlier(kind: Kind) -> None:
     if kind.earlier and not list(kind.known.glob("*.jsonl")):
         words = ("--dlbench-frameworks=pytorch", f"--dlbench-runs={kind.earlier}")
         with tempfile.TemporaryDirectory() as folder:
-            run((*command(replace(kind, is_alone=False), Path(folder)), *words), 0.0)
+            run((*command(replace(kind, is_alone=False), Path(folder)), *words), 0.0, kind.planted_in)
             kind.known.mkdir(parents=True, exist_ok=True)
             for path in Path(folder).glob("*.jsonl"):
                 shutil.move(path, kind.known / path.name)
@@ -177,7 +188,7 @@ def bump(kind: Kind) -> Bump:
         folder = Path(name)
         before = {Path(shutil.copy(path, folder)) for path in kind.known.glob("*.jsonl")} if kind.earlier else set()
         with neighbours(kind.neighbours):
-            run((*command(kind, folder), *words), kind.planted)
+            run((*command(kind, folder), *words), kind.planted, kind.planted_in)
             load = os.getloadavg()[1]
         recorded = read(sorted(set(folder.glob("*.jsonl")) - before)).cases
     cases = [case.result for case in recorded]
@@ -196,6 +207,7 @@ def bump(kind: Kind) -> Bump:
         load=load,
         machine=f"{THIS_MACHINE.machine.cores} cores of {THIS_MACHINE.machine.cpu_model}",
         version=next((run.versions["torch"] for case in recorded for run in case.record.runs if run.versions), ""),
+        planted_in=kind.planted_in,
     )
 
 
@@ -220,10 +232,11 @@ def summary(bumps: list[Bump]) -> Iterator[str]:
     yield from heading(*names, "open cases", "pairs a case", "minutes", "load")
     for kind in sorted({one.kind for one in bumps}):
         alike = [one for one in bumps if one.kind == kind]
-        planted, count, tolerance, scale, earlier, cases = kind
+        planted, count, tolerance, scale, earlier, cases, batch_size = kind
         right = [one.found and not one.false_alarms if planted else one.passes for one in alike]
         yield row(
-            *(f"+{planted:.0%}" if planted else "unchanged", str(count), f"{tolerance:.1%}", scale),
+            *(f"+{planted:.0%} at batch {batch_size}" if planted else "unchanged", str(count)),
+            *(f"{tolerance:.1%}", scale),
             *(str(earlier), str(cases), str(len(alike)), f"{sum(right)} of {len(alike)}"),
             str(sum(one.false_alarms for one in alike)),
             f"{fmean(len(one.open) for one in alike):.1f}",
@@ -238,6 +251,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bumps", type=int, default=20, help="How many of this kind there are to be [20].")
     parser.add_argument("--planted", type=float, default=0.0, help="Share of a step; the tolerance is half of it.")
+    parser.add_argument("--in", type=int, default=32, dest="planted_in", help="The batch size of that case [32].")
     parser.add_argument("--neighbours", action="store_true", help="A process that computes on each core.")
     parser.add_argument("--scale", choices=BATCH_SIZES, default="smoke", help="How long each case trains [smoke].")
     parser.add_argument("--earlier", type=int, default=0, help="Earlier runs of the baseline's cases [0].")
@@ -252,9 +266,9 @@ def main() -> int:
         earlier=asked.earlier,
         known=Path(".dlbench") / f"bumps-earlier-{asked.scale}-{asked.earlier}",
         is_alone=asked.alone,
+        planted_in=asked.planted_in,
     )
-    wanted = (kind.planted, kind.neighbours, kind.tolerance, kind.scale, kind.earlier, kind.cases)
-    while not asked.page and [one.kind for one in lines(FILE, Bump)].count(wanted) < asked.bumps:
+    while not asked.page and [one.kind for one in lines(FILE, Bump)].count(kind.key) < asked.bumps:
         with_earlier(kind)
         append(FILE, bump(kind))
         write(PAGE, COMMAND, summary(lines(FILE, Bump)))

@@ -265,7 +265,7 @@ def _cases(outcome="passed"):
 
 
 def test_a_bump_is_right_if_all_cases_pass_or_only_the_planted_one_regressed():
-    planted = next(name for name in _cases() if is_planted(name))
+    planted = next(name for name in _cases() if is_planted(name, 32))
     found = _bump({**_cases(), planted: "regressed"}, planted=0.05)
     assert (found.found, found.false_alarms) == (True, 0)
     other = _bump({**_cases("regressed"), planted: "passed"}, planted=0.05)
@@ -276,7 +276,7 @@ def test_a_bump_is_right_if_all_cases_pass_or_only_the_planted_one_regressed():
         "Small cases of PyTorch 2.13.0 against itself, on 2 cores of a processor, from 2026-11-25"
     )
     assert "| unchanged | 0 | 5.0 % | smoke | 0 | 8 | 2 | 1 of 2 | 0 |" in table[-2]
-    assert "| +5 % | 0 | 5.0 % | smoke | 0 | 8 | 1 | 1 of 1 | 0 |" in table[-1]
+    assert "| +5 % at batch 32 | 0 | 5.0 % | smoke | 0 | 8 | 1 | 1 of 1 | 0 |" in table[-1]
 
 
 def test_the_table_of_bumps_on_the_page_is_of_what_was_kept():
