@@ -22,6 +22,7 @@ from pytest_dlbench.plugin import hooks, parametrize
 from pytest_dlbench.plugin.fixture import Dlbench, Result
 from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.reporting.exports import FORMATS
+from pytest_dlbench.reporting.figures import figure
 from pytest_dlbench.reporting.published import tables, verdicts
 from pytest_dlbench.reporting.published.register import register
 from pytest_dlbench.storing import recorded
@@ -229,7 +230,7 @@ def metrics() -> Iterator[str]:
     yield from _row(*["---"] * (len(headings) + 1))
     for metric in METRICS.values():
         known = (f"`{metric.name}`", metric.heading, metric.purpose or "both", metric.unit, metric.better, metric.kind)
-        judged = "not judged" if metric.tolerance is None else _amount(metric, metric.tolerance)
+        judged = "not judged" if metric.tolerance is None else _tolerance(metric, metric.tolerance)
         views = ", ".join(view.replace("_", " ") for view in metric.default_views)
         yield from _row(*known, judged, _amount(metric, smallest_spread(metric)), views)
     yield from ("", "## Formats of `dlbench export`", "")
@@ -237,6 +238,11 @@ def metrics() -> Iterator[str]:
     yield from _row("---", "---")
     for row in FORMATS.values():
         yield from _row(f"`{row.name}`", row.help)
+
+
+def _tolerance(metric: Metric, amount: float) -> str:
+    share = _amount(metric, amount)
+    return f"{share}; {figure(metric.name, metric.least_change)} are no change" if metric.least_change else share
 
 
 def _amount(metric: Metric, amount: float) -> str:

@@ -40,7 +40,8 @@ class Metric:
     bad run is the finding. ``is_absolute``: 0 is right whatever the other side has, and more is worse. ``is_exact``:
     figures of another day are as good as today's, however busy the machine is, so runs are compared with stored runs;
     otherwise sessions with stored sessions. ``is_counted``: the same in every run of the same code, so that any change
-    is one of the code, and a cause of others. Without a ``tolerance`` a metric is reported but not judged.
+    is one of the code, and a cause of others. Without a ``tolerance`` a metric is reported but not judged. With a
+    default one, what seems to be within it is called equivalent if it surely is within ``least_change``, in its unit.
 
     ``value`` returns None for a run without this figure; its case has none then, whatever other runs have. Without a
     ``value`` it is what a program reported by the metric's name.
@@ -65,6 +66,7 @@ class Metric:
     purpose: Purpose | None = None
     is_optional: bool = False
     tolerance: float | None = None
+    least_change: float = 0.0
     run_sd: float = 0.015
     # Two sessions of the same code in a row, on a shared machine of two cores: eight cases differed by 2.7 % (root mean
     # square), which is √2 of this.

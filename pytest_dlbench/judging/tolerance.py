@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from math import inf
 
 from pytest_dlbench.errors import OptionError, unknown_name
 from pytest_dlbench.judging.metric import Metric
@@ -67,6 +68,8 @@ def check_declared(metric: Metric, where: str) -> None:
     if metric.tolerance is not None and not 0 < metric.tolerance <= LARGEST[metric.kind]:
         right = "0.05 is 5%" if metric.kind == "ratio" else "1.0 is 1pp"
         raise OptionError(f"{where}: expected a tolerance {allowed(metric)} ({right}), got {metric.tolerance}")
+    if not 0 <= metric.least_change < inf:
+        raise OptionError(f"{where}: expected a least_change of 0 {metric.unit} or more, got {metric.least_change}")
     for name, spread in spreads.items():
         if not 0 <= spread <= LARGEST[metric.kind]:
             raise OptionError(f"{where}: expected {name} from 0 to {LARGEST[metric.kind]:g}, got {spread}")

@@ -9,78 +9,28 @@ from pytest_dlbench.judging import multiple_testing
 from pytest_dlbench.judging.alpha_spending import FIRST_LOOK
 from pytest_dlbench.judging.at_once import decide_at_once, rule_at_once
 from pytest_dlbench.judging.metric import Metric
-from pytest_dlbench.judging.metrics import Metrics
 from pytest_dlbench.judging.pairs import (
-    ALTERNATING_SPREAD,
-    REFERENCE_RUNS,
-    STEP_TIMES,
     TIMES,
     Decide,
     Pair,
-    StepSpread,
     assumed_spread,
     decide_by_steps,
     difference,
     has_metric,
     having,
     is_on_one_path,
-    reference_spread,
-    reference_values,
-    reported,
     rules,
     takes_turns,
     verdict,
-    widest,
 )
-from pytest_dlbench.judging.power import too_narrow
-from pytest_dlbench.judging.scales import smallest_spread
+from pytest_dlbench.judging.scales import allowed_change, limit
 from pytest_dlbench.judging.sequential import Decision, Reason, Rule, decide
+from pytest_dlbench.judging.terms import Terms
 from pytest_dlbench.records import Run, Verdict, VerdictOutcome
 
 NextPair = Callable[[], Pair]
 NextLevel = Callable[[], float | None]
 """The level of a case's next confirmation, None if the false-alarm budget is spent."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """What is judged, with at most how many pairs per pass: tolerances and reference spreads by metric.
-
-    ``reported`` are tolerances of metrics that are reported and do not decide. ``defaults`` are the metrics that are
-    judged by their default tolerance only: they do not decide if their own spread is too wide for it. ``metrics`` are
-    all metrics of the session.
-
-    The spreads are measured in ``reference_runs`` consecutive runs; if that is 0 they are assumed, but at least the
-    ``calibrated`` ones from ``dlbench calibrate``. Where ``alternates``, the steps of a pair do, and step times are
-    judged with ``step_spread``, which ``step_pairs`` earlier pairs of that design showed; if that is 0 it is assumed,
-    but no more than that of the reference runs, since what a machine does from run to run adds to theirs.
-
-    ``at_once`` is the level at which times may be decided at once, 0 if they may not. ``widest`` is how far the
-    reference runs of a metric are apart, where there are enough of them.
-    """
-
-    tolerances: Mapping[str, float]
-    metrics: Metrics
-    max_pairs: int
-    spreads: Mapping[str, float]
-    reference_runs: int = 0
-    calibrated: Mapping[str, float] = field(default_factory=dict)
-    reported: Mapping[str, float] = field(default_factory=dict)
-    defaults: frozenset[str] = frozenset()
-    alternates: bool = False
-    step_spread: float = ALTERNATING_SPREAD
-    step_pairs: int = 0
-    at_once: float = 0.0
-    widest: Mapping[str, float] = field(default_factory=dict)
-
-    def spread(self, name: str) -> float:
-        """The expected spread of a metric in these pairs."""
-        return self.step_spread if self.alternates and name in STEP_TIMES else self.spreads[name]
-
-    def apart(self, name: str) -> float:
-        """How far the reference runs of a time are apart, which bounds what processes differ by; inf if not known."""
-        is_of_steps = self.alternates and name in STEP_TIMES
-        return self.widest.get(STEP_TIMES[0] if is_of_steps else name, inf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,72 +48,6 @@ class Found:
     verdicts: tuple[Verdict, ...]
     alpha: float
     levels: Mapping[str, float]
-
-
-def terms_of(
-    tolerances: Mapping[str, float],
-    max_pairs: int,
-    reference: Sequence[Run],
-    metrics: Metrics,
-    calibrated: Mapping[str, float] | None = None,
-    *,
-    defaults: frozenset[str] = frozenset(),
-    steps: StepSpread | None = None,
-) -> Terms:
-    """The terms, with spreads measured in the reference if it has enough runs of a metric.
-
-    A calibration may be from a quieter day: without a reference it can widen the assumed spread, but never narrow it.
-    ``steps`` is the spread of step times in pairs whose steps alternate, None if these do not. Raises DlbenchError for
-    a reference with a figure that cannot be compared.
-    """
-    known = {} if reference or not calibrated else calibrated
-    alongside = reported(tolerances)
-    spreads = {
-        name: max(reference_spread(metrics[name], reference_values(metrics[name], reference)), known.get(name, 0.0))
-        for name in (*tolerances, *alongside)
-    }
-    return Terms(
-        tolerances=tolerances,
-        metrics=metrics,
-        max_pairs=max_pairs,
-        spreads=spreads,
-        reference_runs=len(reference),
-        calibrated={name: spread for name, spread in known.items() if name in tolerances},
-        reported=alongside,
-        defaults=defaults,
-        alternates=steps is not None,
-        step_spread=_step_spread(steps or StepSpread(), spreads.get(STEP_TIMES[0]) if reference else None),
-        step_pairs=steps.pairs if steps else 0,
-        widest=_widest([metrics[name] for name in TIMES if name in tolerances], reference),
-    )
-
-
-def _widest(times: Sequence[Metric], reference: Sequence[Run]) -> dict[str, float]:
-    """How far the reference runs of these metrics are apart, if there are enough, and all of them have the metric."""
-    found = {metric: reference_values(metric, reference) for metric in times}
-    return {
-        metric.name: widest(metric, values)
-        for metric, values in found.items()
-        if len(values) == len(reference) >= REFERENCE_RUNS
-    }
-
-
-def _step_spread(steps: StepSpread, of_runs: float | None) -> float:
-    return steps.spread if steps.pairs or of_runs is None else min(steps.spread, of_runs)
-
-
-def narrow(terms: Terms) -> dict[str, float]:
-    """The smallest tolerance that the pairs can resolve, for each metric whose own is below it.
-
-    An assumed spread makes no tolerance too narrow: without a reference, the calibrated spread counts, or else the
-    smallest spread of any machine.
-    """
-    least = {name: smallest_spread(terms.metrics[name]) for name in terms.tolerances}
-    spreads = dict(terms.spreads if terms.reference_runs else {**least, **terms.calibrated})
-    if terms.alternates:
-        steps = {name: terms.step_spread if terms.step_pairs else least[name] for name in STEP_TIMES if name in least}
-        spreads.update(steps)
-    return too_narrow(terms.tolerances, spreads, terms.metrics, terms.max_pairs)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -239,6 +123,7 @@ class _Course:
     at_once: _AtOnce | None = None
     begins: int = 0
     level: float | None = None
+    allowed: float = 0.0
     is_present: bool = False
     screened: Decision = field(init=False)
     confirmed: Decision | None = field(default=None, init=False)
@@ -261,6 +146,11 @@ class _Course:
             self.confirmed = self.evidence.decided(multiple_testing.confirming(self.rule, self.level))
         elif not self.is_flagged:
             self.screened = self.evidence.decided(multiple_testing.screening(self.rule))
+
+    def allow(self, tolerance: float, old: Run) -> None:
+        """Before the first pair, whose old side shows how large figures are: what the metric allows of such ones."""
+        self.allowed = allowed_change(self.metric, tolerance, self.metric.figure(old))
+        self.rule = replace(self.rule, allowed=limit(self.metric, self.allowed))
 
     @property
     def _is_settled(self) -> bool:
@@ -315,7 +205,9 @@ class _Course:
         is_unknown = decision.reason is Reason.TOO_VARIABLE or (is_default and decision.reason is Reason.FEW_PAIRS)
         decides = not self.is_reported and not is_unknown
         evidence = self.at_once.evidence if self.at_once and self.decided_at_once else self.evidence
-        return verdict(self.metric, evidence.pairs, decision, tolerance, decides=decides)
+        is_within = decision.outcome is VerdictOutcome.EQUIVALENT and not _is_within(self.rule, decision)
+        applied = self.allowed if is_within else tolerance
+        return verdict(self.metric, evidence.pairs, decision, applied, decides=decides)
 
     @property
     def tried(self) -> float:
@@ -329,6 +221,11 @@ class _Course:
         if self.at_once and self.decided_at_once:
             return self.at_once.rule.alpha
         return self.level or 0.0 if self.confirmed else 0.0
+
+
+def _is_within(rule: Rule, decision: Decision) -> bool:
+    """Whether all of the interval is within the tolerance itself."""
+    return decision.upper < rule.tolerance and (rule.is_one_sided or decision.lower > -rule.tolerance)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -383,6 +280,9 @@ class Passes:
 
     def add(self, pair: Pair) -> None:
         """One more pair."""
+        if not self.pairs:
+            for course in self._courses:
+                course.allow(self._tolerances[course.metric.name], pair.old)
         self.begins_pass = False
         self.pairs.append(pair)
         for course in self._courses:
@@ -394,10 +294,13 @@ class Passes:
         # With nothing to judge, nothing could fail.
         return found if any(not course.is_reported for course in found) else self._courses
 
+    @property
+    def _tolerances(self) -> Mapping[str, float]:
+        return {**self.terms.reported, **self.terms.tolerances}
+
     def found(self) -> Found:
         """What is reported, after at least one pair."""
         unfinished = Reason.BUDGET_SPENT if self._is_stopped else Reason.CASE_ENDED
-        tolerances = {**self.terms.reported, **self.terms.tolerances}
         decided = {course.metric.name: (course, course.decision(unfinished)) for course in self._judged()}
         levels = {name: course.spent for name, (course, _) in decided.items() if course.spent}
         confirmed = [course for course, _ in decided.values() if course.confirmed and not course.decided_at_once]
@@ -407,7 +310,7 @@ class Passes:
             confirmed=self.pairs[split:],
             decisions={name: decision for name, (_, decision) in decided.items()},
             verdicts=tuple(
-                course.verdict(decision, tolerances[name], is_default=name in self.terms.defaults)
+                course.verdict(decision, self._tolerances[name], is_default=name in self.terms.defaults)
                 for name, (course, decision) in decided.items()
             ),
             alpha=sum(course.tried for course, _ in decided.values()),

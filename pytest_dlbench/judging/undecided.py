@@ -12,7 +12,8 @@ from pytest_dlbench.judging.multiple_testing import SCREENING_ALPHA, part_of, sh
 from pytest_dlbench.judging.pairs import PAIRS_TO_CLEAR, Pair, difference, having, level_by_steps, rules, takes_turns
 from pytest_dlbench.judging.power import as_given, smallest_tolerance
 from pytest_dlbench.judging.sequential import Decision, Reason
-from pytest_dlbench.judging.two_stage import Found, Terms
+from pytest_dlbench.judging.terms import Terms
+from pytest_dlbench.judging.two_stage import Found
 from pytest_dlbench.records import VerdictOutcome
 from pytest_dlbench.records.reasons import TightTolerance, UndecidedPairs
 

@@ -16,6 +16,7 @@ class MetricFacts:
     better: Literal["lower", "higher"]
     kind: Literal["ratio", "points"]
     tolerance: float | None = None
+    least_change: float = 0.0
     label: str = ""
     views: tuple[str, ...] = ()
     purpose: Literal["training", "inference", "operator", "search"] | None = None

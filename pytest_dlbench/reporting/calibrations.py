@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from pytest_dlbench.judging import Metric, Metrics
-from pytest_dlbench.judging.scales import limit
+from pytest_dlbench.judging.scales import allowed_change, limit
 from pytest_dlbench.records import Calibration, Fault, VerdictOutcome
 from pytest_dlbench.reporting import explain, figures
 
@@ -19,7 +19,7 @@ def lines(found: Calibration, tolerances: Mapping[str, float], metrics: Metrics)
     yield f"  {'metric':<17}{'pairs differ by':>16}{'tolerance from':>16}{'yours':>8}{'false alarms *':>16}"
     for name, spread in found.spreads.items():
         metric, least = metrics[name], amount(metrics[name], found.smallest[name])
-        yours = amount(metric, tolerances[name]) if name in tolerances else "–"
+        yours = "–" if (own := _own(found, metric, tolerances)) is None else amount(metric, own)
         alarm = f"{100 * found.exchanged[name]:.2f} %"
         yield (
             f"  {name:<17}{_spread(metric, spread):>16}{least:>16}{yours:>8}{alarm:>16}"
@@ -31,8 +31,16 @@ def lines(found: Calibration, tolerances: Mapping[str, float], metrics: Metrics)
 
 def is_too_narrow(found: Calibration, metric: Metric, tolerances: Mapping[str, float]) -> bool:
     """Whether a tolerance is below what can be resolved."""
-    yours = tolerances.get(metric.name)
-    return yours is not None and limit(metric, yours) < limit(metric, found.smallest[metric.name])
+    own = _own(found, metric, tolerances)
+    return own is not None and limit(metric, own) < limit(metric, found.smallest[metric.name])
+
+
+def _own(found: Calibration, metric: Metric, tolerances: Mapping[str, float]) -> float | None:
+    """The tolerance of a metric at the figures of this calibration; None if it has none."""
+    if metric.name not in tolerances:
+        return None
+    old = next((verdict.old for verdict in found.verdicts if verdict.metric == metric.name), 0.0)
+    return allowed_change(metric, tolerances[metric.name], old)
 
 
 def amount(metric: Metric, tolerance: float) -> str:

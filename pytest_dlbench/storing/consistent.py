@@ -5,7 +5,7 @@ Everything that reads figures relies on this, so that no reader divides by a num
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from math import isfinite
+from math import inf, isfinite
 
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import (
@@ -58,6 +58,8 @@ def of_metrics(metrics: Sequence[MetricFacts]) -> Iterator[Problem]:
         at = f"metrics[{place}]"
         if facts.tolerance is not None and not 0 < facts.tolerance < 1e6:
             yield f"{at}.tolerance", f"a tolerance must be above 0 and finite, got {facts.tolerance}"
+        if not 0 <= facts.least_change < inf:
+            yield f"{at}.least_change", f"a change must not be negative, got {facts.least_change}"
         for name in ("run_sd", "session_sd", "smallest_spread"):
             if not 0 <= (getattr(facts, name) or 0.0) < 1e6:
                 yield f"{at}.{name}", f"a spread must not be negative, got {getattr(facts, name)}"

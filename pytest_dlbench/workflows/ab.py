@@ -11,7 +11,8 @@ from pytest_dlbench.judging.accuracy import COUNTED_RUNS, Divergences
 from pytest_dlbench.judging.metrics import of_purpose
 from pytest_dlbench.judging.pairs import design_of, disagreements, per_example
 from pytest_dlbench.judging.reasons import unfinished, unlikely
-from pytest_dlbench.judging.two_stage import Found, Terms, judge, narrow, terms_of
+from pytest_dlbench.judging.terms import Terms, narrow, terms_of
+from pytest_dlbench.judging.two_stage import Found, judge
 from pytest_dlbench.planning.plan import REPEATS
 from pytest_dlbench.records import CaseOutcome, CaseResult, Pairing, Record, Run, RunOutcome
 from pytest_dlbench.records.reasons import CountChange, Diverged, KernelsChanged, Paired, Repeat, ToleranceTooTightError

@@ -11,7 +11,8 @@ from pytest_dlbench.judging.reasons import unfinished
 from pytest_dlbench.judging.scales import limit
 from pytest_dlbench.judging.sequential import Reason as Stop
 from pytest_dlbench.judging.sequential import Rule
-from pytest_dlbench.judging.two_stage import terms_of, until_decided
+from pytest_dlbench.judging.terms import terms_of
+from pytest_dlbench.judging.two_stage import until_decided
 from pytest_dlbench.records import Run, Verdict, VerdictOutcome
 from pytest_dlbench.records.reasons import NotFinishedError, Reason, Unavailable
 from pytest_dlbench.running.pairs import InvalidError, UnfinishedError

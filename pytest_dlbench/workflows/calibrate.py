@@ -13,7 +13,8 @@ from pytest_dlbench.judging.multiple_testing import share_in_turn
 from pytest_dlbench.judging.pairs import Pair, StepSpread, design_of, rules
 from pytest_dlbench.judging.reasons import unfinished
 from pytest_dlbench.judging.sequential import Rule
-from pytest_dlbench.judging.two_stage import Terms, judge, terms_of
+from pytest_dlbench.judging.terms import Terms, terms_of
+from pytest_dlbench.judging.two_stage import judge
 from pytest_dlbench.model import infer
 from pytest_dlbench.records import Calibration, Case, Fault, Run, VerdictOutcome
 from pytest_dlbench.records.reasons import NoDropout, NotTried, Reason, Unavailable

@@ -13,7 +13,8 @@ from pytest_dlbench.judging.accuracy import Divergences, compare_times, more_div
 from pytest_dlbench.judging.pairs import stall
 from pytest_dlbench.judging.phases import growths
 from pytest_dlbench.judging.reasons import invalid, tight
-from pytest_dlbench.judging.two_stage import Found, Terms, narrow
+from pytest_dlbench.judging.terms import Terms, narrow
+from pytest_dlbench.judging.two_stage import Found
 from pytest_dlbench.judging.undecided import too_variable, undecided
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.planning.workers import unlike_one
@@ -178,7 +179,10 @@ def too_tight_for_sessions(asked: Mapping[str, float], smallest: Mapping[str, fl
 def cautions_of_pairs(found: Found, terms: Terms) -> tuple[Caution, ...]:
     """Tolerances that pairs could not resolve, before or while they ran, and a median that does not decide."""
     variable = too_variable(found, terms)
-    known = {name: least for name, least in narrow(terms).items() if name not in {one.metric for one in variable}}
+    # What was cleared all the same needs no warning.
+    others = {one.metric for one in found.verdicts if one.outcome is VerdictOutcome.EQUIVALENT}
+    others |= {one.metric for one in variable}
+    known = {name: least for name, least in narrow(terms).items() if name not in others}
     cautions: list[Caution] = [too_tight_for_pairs(terms, known)] if known else []
     if variable:
         cautions.append(ToleranceTooTight(metrics=variable, pairs=terms.max_pairs, basis="pairs"))

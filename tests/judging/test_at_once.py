@@ -18,7 +18,8 @@ from pytest_dlbench.judging.at_once import (
 )
 from pytest_dlbench.judging.pairs import Pair, StepSpread
 from pytest_dlbench.judging.sequential import Reason, Rule
-from pytest_dlbench.judging.two_stage import judge, terms_of
+from pytest_dlbench.judging.terms import terms_of
+from pytest_dlbench.judging.two_stage import judge
 from pytest_dlbench.records import Alternation, VerdictOutcome
 from tests.doubles import records
 

@@ -16,7 +16,8 @@ from pytest_dlbench.judging.metrics import METRICS
 from pytest_dlbench.judging.pairs import Pair, reference_spread, rules
 from pytest_dlbench.judging.power import smallest_tolerance
 from pytest_dlbench.judging.sequential import OUTCOMES
-from pytest_dlbench.judging.two_stage import Terms, judge
+from pytest_dlbench.judging.terms import Terms
+from pytest_dlbench.judging.two_stage import judge
 from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.running.pairs import Pairs
 from pytest_dlbench.workflows.false_alarms import FalseAlarmBudget
@@ -125,8 +126,8 @@ def test_simulated_cases_end_as_the_gate_ends_them():
 
 
 def _hooked(metric):
-    """The metric, read from what a double's run says."""
-    return replace(metric, value=lambda run: run.hooked[metric.name], purpose=None)
+    """The metric, read from what a double's run says: a ratio of its first one, so that no change of it is small."""
+    return replace(metric, value=lambda run: run.hooked[metric.name], purpose=None, least_change=0.0)
 
 
 def _judged(row, drawn, spreads, metrics: dict[str, Metric], tolerances):

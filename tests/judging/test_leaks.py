@@ -10,7 +10,8 @@ from pytest_dlbench.judging.intervals import Interval
 from pytest_dlbench.judging.leaks import is_leaking, leak, verdict
 from pytest_dlbench.judging.metrics import METRICS
 from pytest_dlbench.judging.pairs import Pair, difference
-from pytest_dlbench.judging.two_stage import judge, terms_of
+from pytest_dlbench.judging.terms import terms_of
+from pytest_dlbench.judging.two_stage import judge
 from pytest_dlbench.records import Alternation, CurvePoint, Timeline, VerdictOutcome
 from tests.doubles import records
 

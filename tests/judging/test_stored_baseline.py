@@ -79,6 +79,15 @@ def test_memory_that_lies_apart_makes_a_tolerance_too_narrow_once_five_sessions_
     assert least[1]["peak_rss"] > 0.1
 
 
+@pytest.mark.parametrize(
+    ("mib", "tolerance", "outcome"), [(500, 0.032, CaseOutcome.PASSED), (5000, 0.02, CaseOutcome.INCONCLUSIVE)]
+)
+def test_of_a_small_process_memory_may_grow_by_a_larger_share(mib, tolerance, outcome):
+    found = judged([mib / 500] * 5, mib / 500 * 1.012, MEMORY, larger)
+    assert found.outcome is outcome
+    assert [verdict.tolerance for verdict in found.verdicts] == [tolerance]
+
+
 def test_runs_that_are_too_few_to_be_judged_make_no_tolerance_too_narrow():
     baseline = records.baseline_of(slower(1.0))
     least = [stored_baseline.narrow(baseline, {"peak_rss": 0.0001}, {}, runs, METRICS) for runs in (1, 3)]

@@ -160,6 +160,12 @@ def test_a_metric_of_a_hook_has_a_tolerance_in_the_same_range(tolerance):
         KNOWN.measuring([mine])
 
 
+@pytest.mark.parametrize("change", [float("inf"), float("nan"), -1.0])
+def test_a_metric_of_a_hook_has_a_least_change_that_leaves_something_to_fail_on(change):
+    with pytest.raises(OptionError, match=rf"'mine': expected a least_change of 0 bytes or more, got {change}"):
+        KNOWN.measuring([replace(METRICS["peak_rss"], name="mine", least_change=change)])
+
+
 @pytest.mark.parametrize("changes", [{"run_sd": float("inf")}, {"session_sd": float("nan")}, {"smallest_spread": -1.0}])
 def test_a_metric_of_a_hook_has_finite_spreads(changes):
     (name,) = changes

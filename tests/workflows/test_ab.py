@@ -12,7 +12,8 @@ from pytest_dlbench.judging.alpha_spending import FIRST_LOOK
 from pytest_dlbench.judging.pairs import PAIRS_TO_CLEAR, Pair, StepSpread
 from pytest_dlbench.judging.power import smallest_tolerance
 from pytest_dlbench.judging.sequential import Reason
-from pytest_dlbench.judging.two_stage import judge, narrow, terms_of
+from pytest_dlbench.judging.terms import narrow, terms_of
+from pytest_dlbench.judging.two_stage import judge
 from pytest_dlbench.judging.undecided import FIRST_LEVEL, undecided
 from pytest_dlbench.records import Alternation, CaseOutcome, CurvePoint, VerdictOutcome
 from pytest_dlbench.records.reasons import MedianRegressed, UndecidedPairs
@@ -246,6 +247,47 @@ def test_a_tolerance_that_somebody_asked_for_fails_if_it_cannot_be_resolved():
     _, found = memory(frozenset({"step_time"}))
     assert judging.of_verdicts(found.verdicts) is CaseOutcome.INCONCLUSIVE
     assert len(found.screened) == 20
+
+
+@pytest.mark.parametrize(("peak", "names"), [(382, []), (440, ["peak_rss"])])
+def test_what_pairs_were_not_expected_to_resolve_is_no_caution_if_they_did(peak, names):
+    reference = [records.run(seed, peak_mib=390 if seed % 3 else 370) for seed in range(1, 11)]
+    terms = terms_of({"peak_rss": 0.02}, 20, reference, METRICS, defaults=frozenset({"peak_rss"}))
+    pairs = (Pair(old=records.run(seed, peak_mib=380), new=records.run(seed, peak_mib=peak)) for seed in count(1))
+    found = judge(pairs.__next__, terms, levels())
+    assert narrow(terms).keys() == {"peak_rss"}
+    assert [one.metric for caution in reasons.cautions_of_pairs(found, terms) for one in caution.metrics] == names
+
+
+def of_memory(old, new, tolerance=METRICS["peak_rss"].tolerance):
+    """The verdict on peaks in MiB, those of each side in turn, and after how many pairs."""
+    pairs = (
+        Pair(old=records.run(seed, peak_mib=old[seed % 2]), new=records.run(seed, peak_mib=new[seed % 2]))
+        for seed in count(1)
+    )
+    terms = terms_of({"peak_rss": tolerance}, 20, (), METRICS, defaults=frozenset({"peak_rss"}))
+    found = judge(pairs.__next__, terms, levels(0.005))
+    (verdict,) = found.verdicts
+    return verdict.outcome, verdict.tolerance, len(found.screened)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        # A few MiB of a small process are chance.
+        ((376, 378), (382, 379), (VerdictOutcome.EQUIVALENT, 0.042, 4)),
+        # The same share of a large process must be within its tolerance, which takes more pairs.
+        ((3760, 3780), (3820, 3790), (VerdictOutcome.EQUIVALENT, 0.02, 11)),
+        # What is surely above the tolerance has regressed, even if it is less than 16 MiB.
+        ((376, 378), (389, 390), (VerdictOutcome.REGRESSED, 0.02, 9)),
+    ],
+)
+def test_memory_that_seems_the_same_is_so_if_no_more_was_added_than_the_heap_may_grow_by_at_once(old, new, expected):
+    assert of_memory(old, new) == expected
+
+
+def test_a_tolerance_of_ones_own_is_kept_however_small_the_process_is():
+    assert of_memory((376, 378), (382, 379), 0.019) == (VerdictOutcome.EQUIVALENT, 0.019, 13)
 
 
 def test_a_case_of_which_no_metric_decides_is_inconclusive():
