@@ -28,7 +28,7 @@ def allowed_change(metric: Metric, tolerance: float, old: float) -> float:
     """What surely is no larger change is called equivalent, if it seems to be within the tolerance.
 
     That is the tolerance; or, where it is the default and less than that, the metric's ``least_change`` as a share of
-    the old side's figure, to a tenth of a percent. As a tolerance is written: 0.05 for 5 %.
+    the baseline's figure, to a tenth of a percent. As a tolerance is written: 0.05 for 5 %.
     """
     if not metric.least_change or tolerance != metric.tolerance or not old > 0:
         return tolerance

@@ -148,7 +148,7 @@ class _Course:
             self.screened = self.evidence.decided(multiple_testing.screening(self.rule))
 
     def allow(self, tolerance: float, old: Run) -> None:
-        """Before the first pair, whose old side shows how large figures are: what the metric allows of such ones."""
+        """Before the first pair, whose baseline shows how large figures are: what the metric allows of such ones."""
         self.allowed = allowed_change(self.metric, tolerance, self.metric.figure(old))
         self.rule = replace(self.rule, allowed=limit(self.metric, self.allowed))
 

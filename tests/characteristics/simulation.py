@@ -97,7 +97,7 @@ def simulate(
     """Cases whose new version is slower by ``change`` (0.1 is 10 %), in sessions of ``session`` tests.
 
     Each has the part of the false-alarm budget that the ``place``-th case in which something is flagged has; the first
-    one has most of it. ``old`` are figures of the old side, which are otherwise so large that no change is too small.
+    one has most of it. ``old`` are figures of the baseline, which are otherwise so large that no change is too small.
     """
     random = np.random.default_rng(seed)
     judged = {name: METRICS[name].tolerance or 0.0 for name in others} | {TIME: tolerance}
