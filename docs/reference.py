@@ -242,7 +242,7 @@ def metrics() -> Iterator[str]:
 
 def _tolerance(metric: Metric, amount: float) -> str:
     share = _amount(metric, amount)
-    return f"{share}; {figure(metric.name, metric.least_change)} are no change" if metric.least_change else share
+    return f"{share}, at least {figure(metric.name, metric.least_change)}" if metric.least_change else share
 
 
 def _amount(metric: Metric, amount: float) -> str:

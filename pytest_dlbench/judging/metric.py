@@ -40,8 +40,8 @@ class Metric:
     bad run is the finding. ``is_absolute``: 0 is right whatever the other side has, and more is worse. ``is_exact``:
     figures of another day are as good as today's, however busy the machine is, so runs are compared with stored runs;
     otherwise sessions with stored sessions. ``is_counted``: the same in every run of the same code, so that any change
-    is one of the code, and a cause of others. Without a ``tolerance`` a metric is reported but not judged. With a
-    default one, what seems to be within it is called equivalent if it surely is within ``least_change``, in its unit.
+    is one of the code, and a cause of others. Without a ``tolerance`` a metric is reported but not judged. The
+    default one is applied as the share that ``least_change``, in the metric's unit, is of the baseline if that is more.
 
     ``value`` returns None for a run without this figure; its case has none then, whatever other runs have. Without a
     ``value`` it is what a program reported by the metric's name.

@@ -24,15 +24,14 @@ def limit(metric: Metric, tolerance: float) -> float:
     return log(1 + tolerance) if metric.kind == "ratio" else tolerance
 
 
-def allowed_change(metric: Metric, tolerance: float, old: float) -> float:
-    """What surely is no larger change is called equivalent, if it seems to be within the tolerance.
+def tolerance_at(metric: Metric, tolerance: float, baseline: float) -> float:
+    """The tolerance of a figure, as it is written (0.05 for 5 %): a default one is no less than ``least_change``.
 
-    That is the tolerance; or, where it is the default and less than that, the metric's ``least_change`` as a share of
-    the baseline's figure, to a tenth of a percent. As a tolerance is written: 0.05 for 5 %.
+    That is taken as a share of the baseline's figure, to a tenth of a percent.
     """
-    if not metric.least_change or tolerance != metric.tolerance or not old > 0:
+    if not metric.least_change or tolerance != metric.tolerance or not baseline > 0:
         return tolerance
-    return max(tolerance, round(metric.least_change / old, 3))
+    return max(tolerance, round(metric.least_change / baseline, 3))
 
 
 def smallest_spread(metric: Metric) -> float:

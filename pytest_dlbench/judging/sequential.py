@@ -78,8 +78,7 @@ class Rule:
     ``is_one_sided``: a change surely no worse than the tolerance is called equivalent, even if it is an improvement.
     ``widens``: the expected spread is at least what the upper quartile of the pairs shows. An assumed one does not know
     processes of two kinds, of which half of the pairs may show nothing. ``pairs_to_clear``: with fewer pairs, nothing
-    is called equivalent, because they may all differ by what two kinds of processes do. ``allowed``: what seems to be
-    within the tolerance is called equivalent if it is surely within this, which may be wider.
+    is called equivalent, because they may all differ by what two kinds of processes do.
     """
 
     tolerance: float
@@ -90,12 +89,6 @@ class Rule:
     is_one_sided: bool = False
     widens: bool = False
     pairs_to_clear: int = FIRST_LOOK
-    allowed: float = 0.0
-
-    @property
-    def cleared(self) -> float:
-        """What a change that seems to be within the tolerance is surely within if it is called equivalent."""
-        return max(self.tolerance, self.allowed)
 
     def __post_init__(self) -> None:
         if not 0 < self.tolerance < np.inf:
@@ -250,15 +243,9 @@ def _outcome(estimate: Values, lower: Values, upper: Values, rule: Rule) -> Code
     is_odd = (estimate < lower) | (estimate > upper)
     tolerance = rule.tolerance
     is_worse, is_better = lower > tolerance, upper < -tolerance
-    cleared = np.where(_seems_within(estimate, rule), rule.cleared, tolerance)
-    is_within = (upper < cleared) & ((lower > -cleared) | rule.is_one_sided)
+    is_within = (upper < tolerance) & ((lower > -tolerance) | rule.is_one_sided)
     codes = np.select([is_odd, is_worse, is_better, is_within], [INCONCLUSIVE, REGRESSED, IMPROVED, EQUIVALENT])
     return codes.astype(np.intp)
-
-
-def _seems_within(estimate: Values, rule: Rule) -> Flags:
-    is_within: Flags = (np.maximum(estimate, 0.0) if rule.is_one_sided else np.abs(estimate)) <= rule.tolerance
-    return is_within
 
 
 def _is_too_variable(now: Moderated, count: int, rule: Rule) -> Flags:
@@ -272,14 +259,12 @@ def _is_too_variable(now: Moderated, count: int, rule: Rule) -> Flags:
     # As in ``power.smallest_tolerance``. What looks worse goes on, and so do fresh pairs of what was found to be worse.
     resolved = width + float(special.ndtri((1 + POWER) / 2)) * error
     away = np.maximum(now.mean, 0.0) if rule.is_one_sided else np.abs(now.mean)
-    seems_within = _seems_within(now.mean, rule)
-    looks_same = seems_within & (rule.alpha >= ALPHA)
-    limit = np.where(seems_within, rule.cleared, rule.tolerance)
-    # A change close to the limit is none of the spread's unless that is wide, too.
-    is_close = (away + width >= limit) & (resolved >= limit * WIDE)
-    is_unresolved = (width >= limit) | (((resolved >= limit) | is_close) & looks_same)
+    looks_same = (away <= rule.tolerance) & (rule.alpha >= ALPHA)
+    # A change close to the tolerance is none of the spread's unless that is wide, too.
+    is_close = (away + width >= rule.tolerance) & (resolved >= rule.tolerance * WIDE)
+    is_unresolved = (width >= rule.tolerance) | (((resolved >= rule.tolerance) | is_close) & looks_same)
     is_beyond = np.abs(now.mean) - width > rule.tolerance
-    is_cleared = (now.mean + width < limit) & (rule.is_one_sided | (now.mean - width > -limit))
+    is_cleared = (now.mean + width < rule.tolerance) & (rule.is_one_sided | (now.mean - width > -rule.tolerance))
     is_variable: Flags = is_unresolved & ~is_beyond & ~is_cleared
     return is_variable
 

@@ -18,7 +18,7 @@ from pytest_dlbench.judging.metrics import METRICS, Metrics, read_all
 from pytest_dlbench.judging.outcomes import of_verdicts
 from pytest_dlbench.judging.power import as_given, smallest_of_repeated, smallest_of_runs, smallest_of_sessions
 from pytest_dlbench.judging.sanity import believed
-from pytest_dlbench.judging.scales import allowed_change, badness, limit, shown, smallest_spread
+from pytest_dlbench.judging.scales import badness, limit, shown, smallest_spread, tolerance_at
 from pytest_dlbench.judging.sessions import (
     Comparison,
     SessionFigure,
@@ -249,8 +249,8 @@ def narrow(
         if metric.is_absolute or name not in baseline.sessions[-1].medians:
             continue
         stored = _Stored.of(baseline, metric)
-        least, allowed = stored.smallest(runs, calibrated.get(name, 0.0)), stored.allowed(tolerance)
-        if limit(metric, allowed) < min(least, smallest_of_repeated(metric, max(runs, FEWEST_RUNS))):
+        least, applied = stored.smallest(runs, calibrated.get(name, 0.0)), stored.applied(tolerance)
+        if limit(metric, applied) < min(least, smallest_of_repeated(metric, max(runs, FEWEST_RUNS))):
             found[name] = as_given(metric, least)
     return found
 
@@ -280,9 +280,9 @@ class _Stored:
             _check(baseline, anchor, metric)
         return cls(metric=metric, level=level, anchor=anchor if is_new else None)
 
-    def allowed(self, tolerance: float) -> float:
-        """What a tolerance allows at the figure of the newest session."""
-        return allowed_change(self.metric, tolerance, self.level[-1].medians[self.metric.name])
+    def applied(self, tolerance: float) -> float:
+        """The tolerance at the figure of the newest session."""
+        return tolerance_at(self.metric, tolerance, self.level[-1].medians[self.metric.name])
 
     def verdict(
         self, new: Mapping[int, float], control: float | None, tolerance: float, cases: int

@@ -23,7 +23,7 @@ from pytest_dlbench.judging.pairs import (
     takes_turns,
     verdict,
 )
-from pytest_dlbench.judging.scales import allowed_change, limit
+from pytest_dlbench.judging.scales import limit, tolerance_at
 from pytest_dlbench.judging.sequential import Decision, Reason, Rule, decide
 from pytest_dlbench.judging.terms import Terms
 from pytest_dlbench.records import Run, Verdict, VerdictOutcome
@@ -112,18 +112,18 @@ class _AtOnce:
 class _Course:
     """One metric pair by pair: screened until it is flagged, then confirmed on the pairs from ``begins`` on.
 
-    ``rule`` is at the level of a single comparison; ``level`` is that of the confirmation, once it has begun. A metric
-    that is only reported is never flagged. ``is_present``: any run has the metric. ``at_once``: all pairs together may
-    decide it, too.
+    ``rule`` is at the level of a single comparison, ``tolerance`` what a verdict has of it; ``level`` is that of the
+    confirmation, once it has begun. A metric that is only reported is never flagged. ``is_present``: any run has the
+    metric. ``at_once``: all pairs together may decide it, too.
     """
 
     rule: Rule
     evidence: _Evidence
+    tolerance: float
     is_reported: bool = False
     at_once: _AtOnce | None = None
     begins: int = 0
     level: float | None = None
-    allowed: float = 0.0
     is_present: bool = False
     screened: Decision = field(init=False)
     confirmed: Decision | None = field(default=None, init=False)
@@ -147,10 +147,10 @@ class _Course:
         elif not self.is_flagged:
             self.screened = self.evidence.decided(multiple_testing.screening(self.rule))
 
-    def allow(self, tolerance: float, old: Run) -> None:
-        """Before the first pair, whose baseline shows how large figures are: what the metric allows of such ones."""
-        self.allowed = allowed_change(self.metric, tolerance, self.metric.figure(old))
-        self.rule = replace(self.rule, allowed=limit(self.metric, self.allowed))
+    def expect(self, old: Run) -> None:
+        """Apply the tolerance of figures as large as those of this run; before the first pair."""
+        self.tolerance = tolerance_at(self.metric, self.tolerance, self.metric.figure(old))
+        self.rule = replace(self.rule, tolerance=limit(self.metric, self.tolerance))
 
     @property
     def _is_settled(self) -> bool:
@@ -200,14 +200,12 @@ class _Course:
         found = self.confirmed or self.screened
         return replace(found, reason=unfinished) if self.is_open else found
 
-    def verdict(self, decision: Decision, tolerance: float, *, is_default: bool) -> Verdict:
+    def verdict(self, decision: Decision, *, is_default: bool) -> Verdict:
         """The verdict; it does not decide if its own runs cannot show what is asked, and nobody asked for more."""
         is_unknown = decision.reason is Reason.TOO_VARIABLE or (is_default and decision.reason is Reason.FEW_PAIRS)
         decides = not self.is_reported and not is_unknown
         evidence = self.at_once.evidence if self.at_once and self.decided_at_once else self.evidence
-        is_within = decision.outcome is VerdictOutcome.EQUIVALENT and not _is_within(self.rule, decision)
-        applied = self.allowed if is_within else tolerance
-        return verdict(self.metric, evidence.pairs, decision, applied, decides=decides)
+        return verdict(self.metric, evidence.pairs, decision, self.tolerance, decides=decides)
 
     @property
     def tried(self) -> float:
@@ -221,11 +219,6 @@ class _Course:
         if self.at_once and self.decided_at_once:
             return self.at_once.rule.alpha
         return self.level or 0.0 if self.confirmed else 0.0
-
-
-def _is_within(rule: Rule, decision: Decision) -> bool:
-    """Whether all of the interval is within the tolerance itself."""
-    return decision.upper < rule.tolerance and (rule.is_one_sided or decision.lower > -rule.tolerance)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -250,6 +243,7 @@ class Passes:
             _Course(
                 rule=rule,
                 evidence=_evidence(terms, rule, terms.metrics[name]),
+                tolerance=terms.reported[name] if name in alongside else terms.tolerances[name],
                 is_reported=name in alongside,
                 at_once=_at_once(terms, rule, terms.metrics[name]) if name in judged else None,
             )
@@ -282,7 +276,7 @@ class Passes:
         """One more pair."""
         if not self.pairs:
             for course in self._courses:
-                course.allow(self._tolerances[course.metric.name], pair.old)
+                course.expect(pair.old)
         self.begins_pass = False
         self.pairs.append(pair)
         for course in self._courses:
@@ -293,10 +287,6 @@ class Passes:
         found = [course for course in self._courses if course.is_present]
         # With nothing to judge, nothing could fail.
         return found if any(not course.is_reported for course in found) else self._courses
-
-    @property
-    def _tolerances(self) -> Mapping[str, float]:
-        return {**self.terms.reported, **self.terms.tolerances}
 
     def found(self) -> Found:
         """What is reported, after at least one pair."""
@@ -310,7 +300,7 @@ class Passes:
             confirmed=self.pairs[split:],
             decisions={name: decision for name, (_, decision) in decided.items()},
             verdicts=tuple(
-                course.verdict(decision, self._tolerances[name], is_default=name in self.terms.defaults)
+                course.verdict(decision, is_default=name in self.terms.defaults)
                 for name, (course, decision) in decided.items()
             ),
             alpha=sum(course.tried for course, _ in decided.values()),

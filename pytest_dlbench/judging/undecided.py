@@ -14,7 +14,7 @@ from pytest_dlbench.judging.power import as_given, smallest_tolerance
 from pytest_dlbench.judging.sequential import Decision, Reason
 from pytest_dlbench.judging.terms import Terms
 from pytest_dlbench.judging.two_stage import Found
-from pytest_dlbench.records import VerdictOutcome
+from pytest_dlbench.records import Verdict, VerdictOutcome
 from pytest_dlbench.records.reasons import TightTolerance, UndecidedPairs
 
 # More pairs say nothing more about these.
@@ -26,7 +26,7 @@ FIRST_LEVEL = share_in_turn(1, part_of(1, 1))
 def undecided(found: Found, terms: Terms) -> tuple[UndecidedPairs, ...]:
     """What would decide each metric that had to be decided and was not."""
     return tuple(
-        _undecided(found, terms, verdict.metric)
+        _undecided(found, terms, verdict)
         for verdict in found.verdicts
         if verdict.decides
         and verdict.outcome is VerdictOutcome.INCONCLUSIVE
@@ -67,12 +67,14 @@ def pairs_needed(
     return next((count for count in counts if _half_width(decision.spread, count, alpha) < gap), None)
 
 
-def _undecided(found: Found, terms: Terms, name: str) -> UndecidedPairs:
+def _undecided(found: Found, terms: Terms, verdict: Verdict) -> UndecidedPairs:
+    name = verdict.metric
     metric, pairs = terms.metrics[name], [*found.screened, *found.confirmed]
     decision = _seen(found.decisions[name], metric, pairs, terms.spread(name))
     if decision.estimate < decision.lower or decision.estimate > decision.upper:
         return UndecidedPairs(metric=name, pairs=None, seconds=None, resolved=None, is_contradictory=True)
-    rule = rules(terms.tolerances, terms.metrics, max_pairs=terms.max_pairs, defaults=terms.defaults)[name]
+    applied = {name: verdict.tolerance}
+    rule = rules(applied, terms.metrics, max_pairs=terms.max_pairs, defaults=terms.defaults)[name]
     is_one_sided, tolerance = rule.is_one_sided, rule.tolerance
     # What had no time to be confirmed needs fresh pairs, too, at a level that is not known.
     is_confirmation = name in found.levels or decision.reason is Reason.UNCONFIRMED

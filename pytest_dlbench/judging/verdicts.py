@@ -9,7 +9,7 @@ from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging import accuracy
 from pytest_dlbench.judging.intervals import Interval, Values, centre, independent_runs, unpaired
 from pytest_dlbench.judging.metric import Metric
-from pytest_dlbench.judging.scales import allowed_change
+from pytest_dlbench.judging.scales import tolerance_at
 from pytest_dlbench.records import Run, Verdict, VerdictOutcome
 
 # On either side: a change exactly at the tolerance is called a regression in 5 % of sessions.
@@ -38,8 +38,7 @@ def of_runs(
 ) -> Verdict:
     """Compare runs with runs, by seed; of the old ones, a seed may have several.
 
-    ``cases`` is how many are compared in the session: ``regressed`` must be no false alarm of any of them. What seems
-    to be within the tolerance is equivalent if it is surely within what the metric allows of such figures.
+    ``cases`` is how many are compared in the session: ``regressed`` must be no false alarm of any of them.
     """
     if metric.kind == "points":
         return accuracy.verdict(metric, old, new, tolerance)
@@ -49,11 +48,8 @@ def of_runs(
     change, sure = (_log_ratio(metric, before, after, worth, alpha) for alpha in (ALPHA, of_family(cases)))
     shown = Interval(estimate=exp(change.estimate), lower=exp(change.lower), upper=exp(change.upper))
     is_lower_better = metric.better == "lower"
+    tolerance = tolerance_at(metric, tolerance, _centre(metric, before))
     outcome = decide(change, log(1 + tolerance), is_lower_better=is_lower_better)
-    if outcome is VerdictOutcome.INCONCLUSIVE and abs(change.estimate) <= log(1 + tolerance):
-        allowed = allowed_change(metric, tolerance, _centre(metric, before))
-        if decide(change, log(1 + allowed), is_lower_better=is_lower_better) is VerdictOutcome.EQUIVALENT:
-            outcome, tolerance = VerdictOutcome.EQUIVALENT, allowed
     return Verdict(
         metric=metric.name,
         outcome=if_sure(outcome, sure if is_lower_better else _mirrored(sure)),

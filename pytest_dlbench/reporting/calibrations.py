@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from pytest_dlbench.judging import Metric, Metrics
-from pytest_dlbench.judging.scales import allowed_change, limit
+from pytest_dlbench.judging.scales import limit, tolerance_at
 from pytest_dlbench.records import Calibration, Fault, VerdictOutcome
 from pytest_dlbench.reporting import explain, figures
 
@@ -40,7 +40,7 @@ def _own(found: Calibration, metric: Metric, tolerances: Mapping[str, float]) ->
     if metric.name not in tolerances:
         return None
     old = next((verdict.old for verdict in found.verdicts if verdict.metric == metric.name), 0.0)
-    return allowed_change(metric, tolerances[metric.name], old)
+    return tolerance_at(metric, tolerances[metric.name], old)
 
 
 def amount(metric: Metric, tolerance: float) -> str:

@@ -24,7 +24,7 @@ from pytest_dlbench.judging.multiple_testing import (
     share_in_turn,
 )
 from pytest_dlbench.judging.pairs import ALTERNATING_SPREAD, REFERENCE_RUNS, by_steps, rules
-from pytest_dlbench.judging.scales import allowed_change, limit, smallest_spread
+from pytest_dlbench.judging.scales import smallest_spread, tolerance_at
 from pytest_dlbench.judging.sequential import (
     DECIDED,
     EQUIVALENT,
@@ -97,14 +97,12 @@ def simulate(
     """Cases whose new version is slower by ``change`` (0.1 is 10 %), in sessions of ``session`` tests.
 
     Each has the part of the false-alarm budget that the ``place``-th case in which something is flagged has; the first
-    one has most of it. ``old`` are figures of the baseline, which are otherwise so large that no change is too small.
+    one has most of it. ``old`` are figures of the baseline, otherwise so large that no tolerance is wider for them.
     """
     random = np.random.default_rng(seed)
     judged = {name: METRICS[name].tolerance or 0.0 for name in others} | {TIME: tolerance}
+    judged |= {name: tolerance_at(METRICS[name], judged[name], figure) for name, figure in old.items()}
     found = rules(judged, METRICS, max_pairs=max_pairs, defaults=DEFAULTS)
-    for name, size in old.items():
-        allowed = allowed_change(METRICS[name], judged[name], size)
-        found[name] = replace(found[name], allowed=limit(METRICS[name], allowed))
     source = _Source(regime=regime, change=log(1 + change), judged=found, others=others)
     budget = Budget(confirming=part_of(place, session), at_once=part_at_once(session))
     parts = [source.cases(random, min(CHUNK, cases - start), budget) for start in range(0, cases, CHUNK)]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_dlbench.judging.metrics import METRICS
-from pytest_dlbench.judging.scales import allowed_change, badness, limit, shown, smallest_spread
+from pytest_dlbench.judging.scales import badness, limit, shown, smallest_spread, tolerance_at
 
 TIME, THROUGHPUT, ACCURACY, MEMORY = (METRICS[name] for name in ("step_time", "throughput", "accuracy", "peak_rss"))
 positive = st.floats(min_value=1e-6, max_value=1e9)
@@ -39,11 +39,11 @@ MIB = 2**20
     [(0.02, 400 * MIB, 0.04), (0.02, 8000 * MIB, 0.02), (0.01, 400 * MIB, 0.01), (0.02, nan, 0.02), (0.02, 0.0, 0.02)],
 )
 def test_a_default_tolerance_allows_the_least_change_of_its_metric(tolerance, old, expected):
-    assert allowed_change(MEMORY, tolerance, old) == expected
+    assert tolerance_at(MEMORY, tolerance, old) == expected
 
 
 def test_most_tolerances_are_the_same_share_of_every_figure():
-    assert allowed_change(TIME, 0.05, 1e-9) == 0.05
+    assert tolerance_at(TIME, 0.05, 1e-9) == 0.05
 
 
 @given(positive, positive)
