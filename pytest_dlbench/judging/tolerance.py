@@ -70,6 +70,8 @@ def check_declared(metric: Metric, where: str) -> None:
         raise OptionError(f"{where}: expected a tolerance {allowed(metric)} ({right}), got {metric.tolerance}")
     if not 0 <= metric.least_change < inf:
         raise OptionError(f"{where}: expected a least_change of 0 {metric.unit} or more, got {metric.least_change}")
+    if metric.least_change and metric.kind != "ratio":
+        raise OptionError(f"{where}: a least_change is a share of the baseline's figure; {metric.kind} have none")
     for name, spread in spreads.items():
         if not 0 <= spread <= LARGEST[metric.kind]:
             raise OptionError(f"{where}: expected {name} from 0 to {LARGEST[metric.kind]:g}, got {spread}")

@@ -82,8 +82,7 @@ class Bump:
     @property
     def kind(self) -> tuple[float, int, float, str, int, int, int]:
         """What bumps have in common that are counted together."""
-        which = self.planted_in if self.planted else 0
-        return self.planted, self.neighbours, self.tolerance, self.scale, self.earlier, self.cases, which
+        return key(self)
 
     @property
     def passes(self) -> bool:
@@ -141,11 +140,10 @@ class Kind:
         """Their number."""
         return len(self.models) * len(self.batch_sizes)
 
-    @property
-    def key(self) -> tuple[float, int, float, str, int, int, int]:
-        """``Bump.kind`` of these."""
-        which = self.planted_in if self.planted else 0
-        return self.planted, self.neighbours, self.tolerance, self.scale, self.earlier, self.cases, which
+
+def key(of: Bump | Kind) -> tuple[float, int, float, str, int, int, int]:
+    """What distinguishes kinds of bumps; it is irrelevant which case nothing is planted in."""
+    return of.planted, of.neighbours, of.tolerance, of.scale, of.earlier, of.cases, of.planted_in if of.planted else 0
 
 
 def command(kind: Kind, folder: Path) -> tuple[str, ...]:
@@ -268,7 +266,7 @@ def main() -> int:
         is_alone=asked.alone,
         planted_in=asked.planted_in,
     )
-    while not asked.page and [one.kind for one in lines(FILE, Bump)].count(kind.key) < asked.bumps:
+    while not asked.page and [one.kind for one in lines(FILE, Bump)].count(key(kind)) < asked.bumps:
         with_earlier(kind)
         append(FILE, bump(kind))
         write(PAGE, COMMAND, summary(lines(FILE, Bump)))

@@ -166,6 +166,11 @@ def test_a_metric_of_a_hook_has_a_least_change_that_leaves_something_to_fail_on(
         KNOWN.measuring([replace(METRICS["peak_rss"], name="mine", least_change=change)])
 
 
+def test_a_least_change_is_of_ratios():
+    with pytest.raises(OptionError, match=r"'mine': a least_change is a share .*; points have none"):
+        KNOWN.measuring([replace(METRICS["accuracy"], name="mine", least_change=0.1)])
+
+
 @pytest.mark.parametrize("changes", [{"run_sd": float("inf")}, {"session_sd": float("nan")}, {"smallest_spread": -1.0}])
 def test_a_metric_of_a_hook_has_finite_spreads(changes):
     (name,) = changes
