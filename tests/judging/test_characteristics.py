@@ -22,7 +22,8 @@ from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.running.pairs import Pairs
 from pytest_dlbench.workflows.false_alarms import FalseAlarmBudget
 from tests import figures
-from tests.characteristics import bumps
+from tests.characteristics import bisections, bumps
+from tests.characteristics.bisections import Bisection
 from tests.characteristics.bumps import BATCH_SIZES, MODELS, Bump, is_planted, summary
 from tests.characteristics.lines import lines
 from tests.characteristics.measure import with_memory
@@ -282,3 +283,41 @@ def test_a_bump_is_right_if_all_cases_pass_or_only_the_planted_one_regressed():
 
 def test_the_table_of_bumps_on_the_page_is_of_what_was_kept():
     assert figures.written(bumps.PAGE, bumps.COMMAND) == list(summary(lines(bumps.FILE, Bump)))
+
+
+# Real bisections
+
+
+def _bisection(*found, minutes=2.0):
+    return Bisection(
+        planted=0.05,
+        tolerance=0.025,
+        neighbours=0,
+        releases=10,
+        first="4.0",
+        found=list(found),
+        answers=dict.fromkeys(("10.0", "5.0", "3.0", "4.0"), "bad"),
+        pairs=30,
+        began="2026-11-27T11:00:00+00:00",
+        minutes=minutes,
+        load=1.0,
+        machine="2 cores of a processor",
+        version="2.13.0",
+    )
+
+
+def test_a_bisection_is_right_if_it_names_the_release_and_no_other_one():
+    tries = [_bisection("4.0"), _bisection("3.0", minutes=9.0), _bisection("3.0", "4.0"), _bisection()]
+    assert [(one.is_right, one.is_wrong) for one in tries] == [
+        (True, False),
+        (False, True),
+        (False, False),
+        (False, False),
+    ]
+    *_, line = bisections.summary(tries)
+    assert line == "| +5 % | 0 | 2.5 % | 4 | 1 of 4 | 2 | 1 | 4.0 | 30 | 2.0 | 9.0 | 1.0 |"
+
+
+def test_the_table_of_bisections_on_the_page_is_of_what_was_kept():
+    kept = list(bisections.summary(lines(bisections.FILE, Bisection)))
+    assert figures.written(bisections.PAGE, bisections.COMMAND) == kept

@@ -21,10 +21,15 @@ MULTIPLICATIONS = 400
 class Trainer(pytorch.Trainer):
     def __init__(self, network, recipe, *arguments):
         super().__init__(network, recipe, *arguments)
-        share, _, where = os.environ["PLANTED"].partition(" in ")
-        self.share = float(share) if where == "%d-%d" % (len(network["layers"]), recipe["batch_size"]) else 0.0
+        self.share = self.planted(network, recipe)
         self.factor = torch.ones(64, 64)
         self.seconds, self.more = [], 0
+
+    @staticmethod
+    def planted(network, recipe):
+        """The share of a step that is added to it."""
+        share, where = os.environ["PLANTED"].split(" in ")
+        return float(share) if where == "%d-%d" % (len(network["layers"]), recipe["batch_size"]) else 0.0
 
     def step(self, number):
         began = process_time()
