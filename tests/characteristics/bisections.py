@@ -92,7 +92,9 @@ def command() -> tuple[str, ...]:
 
 def surroundings(first: int) -> dict[str, str]:
     """The environment of a search whose first bad release is this one."""
-    return {**os.environ, "PLANTED": f"{PLANTED} from {first}", "PIP_FIND_LINKS": str(WHEELS.resolve())}
+    # In addition to where the user's own packages come from, perhaps PyTorch's build for processors.
+    links = f"{WHEELS.resolve()} {os.environ.get('PIP_FIND_LINKS', '')}".strip()
+    return {**os.environ, "PLANTED": f"{PLANTED} from {first}", "PIP_FIND_LINKS": links}
 
 
 def bisection(first: int, count: int) -> Bisection:
