@@ -324,13 +324,18 @@ def judge(
     return passes.found()
 
 
-def until_decided(next_pair: NextPair, metric: Metric, rule: Rule, terms: Terms) -> tuple[list[Pair], Decision]:
-    """One pass of its own: pairs until a metric is decided by its rule."""
+def until_decided(
+    next_pair: NextPair, metric: Metric, alpha: float, terms: Terms
+) -> tuple[list[Pair], Decision, Verdict]:
+    """One pass of its own: pairs until a metric is decided, at this error rate and at the tolerance of its figures."""
+    first = next_pair()
+    tolerance = tolerance_at(metric, terms.tolerances[metric.name], metric.figure(first.old))
+    rule = Rule(tolerance=limit(metric, tolerance), alpha=alpha, max_pairs=terms.max_pairs)
     evidence = _evidence(terms, rule, metric)
-    evidence.add(next_pair())
+    evidence.add(first)
     while not (decision := evidence.decided(rule)).is_final and len(evidence.pairs) < rule.max_pairs:
         evidence.add(next_pair())
-    return evidence.pairs, decision
+    return evidence.pairs, decision, verdict(metric, evidence.pairs, decision, tolerance)
 
 
 def _evidence(terms: Terms, rule: Rule, metric: Metric) -> _Evidence:

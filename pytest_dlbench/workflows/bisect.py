@@ -6,11 +6,8 @@ from dataclasses import dataclass, field
 from pytest_dlbench.environments.placing import Absent
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging.bisection import Answer, next_place
-from pytest_dlbench.judging.pairs import verdict
 from pytest_dlbench.judging.reasons import unfinished
-from pytest_dlbench.judging.scales import limit
 from pytest_dlbench.judging.sequential import Reason as Stop
-from pytest_dlbench.judging.sequential import Rule
 from pytest_dlbench.judging.terms import terms_of
 from pytest_dlbench.judging.two_stage import until_decided
 from pytest_dlbench.records import Run, Verdict, VerdictOutcome
@@ -100,7 +97,6 @@ def _compared(session: Session, good: RunSpec, spec: RunSpec, question: Question
     good, spec = decided_pair(session, good, spec)
     metrics = session.settings.metrics
     metric = metrics[question.metric]
-    rule = Rule(tolerance=limit(metric, question.tolerance), alpha=question.alpha, max_pairs=question.max_pairs)
     reference, calibrated = reference_runs(session, good), calibrated_spreads(session, good, spec)
     terms = terms_of(
         {metric.name: question.tolerance},
@@ -113,7 +109,7 @@ def _compared(session: Session, good: RunSpec, spec: RunSpec, question: Question
     pairs = pairs_of(session, good, spec, question.max_pairs)
     with pairs.alone():
         try:
-            used, decision = until_decided(lambda: next_of(pairs), metric, rule, terms)
+            used, decision, found = until_decided(lambda: next_of(pairs), metric, question.alpha, terms)
         except UnfinishedError as error:
             if error.run.case == good.case.id:
                 raise NotFinishedError(unfinished(error.run, "baseline", good.framework.name)) from None
@@ -124,7 +120,7 @@ def _compared(session: Session, good: RunSpec, spec: RunSpec, question: Question
     return Comparison(
         answer=ANSWERS[decision.outcome],
         rule=decision.reason,
-        verdict=verdict(metric, used, decision, question.tolerance),
+        verdict=found,
         old=used[-1].old,
         new=used[-1].new,
     )

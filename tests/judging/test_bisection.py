@@ -1,9 +1,18 @@
 """The search for the first bad version."""
 
+from itertools import count
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_dlbench.judging import METRICS
 from pytest_dlbench.judging.bisection import Answer, bounds, most_questions, next_place, suspects
+from pytest_dlbench.judging.pairs import Pair
+from pytest_dlbench.judging.terms import terms_of
+from pytest_dlbench.judging.two_stage import until_decided
+from pytest_dlbench.records import VerdictOutcome
+from tests.doubles import records
 
 
 @st.composite
@@ -72,3 +81,23 @@ def test_a_version_that_does_not_answer_is_passed_for_its_neighbour():
 def test_a_bad_version_below_a_good_one_is_where_the_search_goes_on():
     answers = {0: Answer.GOOD, 2: Answer.BAD, 4: Answer.GOOD, 8: Answer.BAD}
     assert (bounds(answers), next_place(answers)) == ((0, 2), 1)
+
+
+@pytest.mark.parametrize(
+    ("new", "tolerance", "expected"),
+    [
+        (388, 0.02, (VerdictOutcome.EQUIVALENT, 0.042)),
+        (408, 0.02, (VerdictOutcome.REGRESSED, 0.042)),
+        (388, 0.01, (VerdictOutcome.REGRESSED, 0.01)),
+    ],
+)
+def test_a_version_is_good_if_it_needs_a_few_mib_more_unless_a_tolerance_is_named(new, tolerance, expected):
+    pairs = (
+        Pair(old=records.run(seed, peak_mib=379 + seed % 2), new=records.run(seed, peak_mib=new + seed % 2))
+        for seed in count(1)
+    )
+    terms = terms_of({"peak_rss": tolerance}, 20, (), METRICS)
+    used, decision, verdict = until_decided(pairs.__next__, METRICS["peak_rss"], 0.01, terms)
+    assert (decision.outcome, verdict.tolerance) == expected
+    assert verdict.outcome is decision.outcome
+    assert len(used) < 20
