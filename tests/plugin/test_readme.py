@@ -9,6 +9,8 @@ from tests.plugin.conftest import run_here
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "write-benchmarks.md"
 # The wording of a line, without its figures.
 VALUES = re.compile(r"[-+]?\d[\d.,]*(?:e-?\d+)?\s?(?:[GM]iB|ms|s|pp|%)?|–")
+# The machine may be busy, and one run is enough for the wording.
+ONCE = ("--dlbench-runs=1", "--dlbench-threads=1", "--dlbench-allow=invalid")
 
 
 def wording(line):
@@ -22,8 +24,7 @@ def columns(text):
 
 def test_the_readme_has_the_output_of_a_run_that_passes(pytester):
     pytester.makepyfile(test_training=readme_outputs.example())
-    # The machine may be busy, and one run is enough for the wording.
-    result = run_here(pytester, *readme_outputs.RUNS["passes"], "--dlbench-runs=1", "--dlbench-allow=invalid", "-q")
+    result = run_here(pytester, *readme_outputs.RUNS["passes"], *ONCE, "-q")
     result.assert_outcomes(passed=1)
     found = readme_outputs.SHOWN["passes"].search(result.stdout.str())
     printed, shown = readme_outputs.interesting(found[1]), readme_outputs.shown("passes")
@@ -54,6 +55,6 @@ def test_the_example_of_a_model_trains(pytester):
     conftest, test = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     pytester.makeconftest(conftest)
     pytester.makepyfile(test_small=test)
-    result = run_here(pytester, "--dlbench-frameworks=pytorch", "--dlbench-runs=1", "--dlbench-allow=invalid", "-v")
+    result = run_here(pytester, "--dlbench-frameworks=pytorch", *ONCE, "-v")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["*test_small*pytorch*PASSED*"])
