@@ -33,6 +33,7 @@ from pytest_dlbench.storing.journal import Entry, read_journal
 from tests.characteristics.lines import append, lines
 from tests.characteristics.load import neighbours
 from tests.doubles import pytorch_released
+from tests.environments.wheels import write_wheel
 from tests.figures import DOCS, heading, row, wrapped, write
 
 COMMAND = "python -m tests.characteristics.bisections"
@@ -164,7 +165,8 @@ def main() -> int:
     parser.add_argument("--page", action="store_true", help="Only write the table again, of what was kept.")
     asked = parser.parse_args()
     count = (os.cpu_count() or 1) if asked.neighbours else 0
-    pytorch_released.write(WHEELS, RELEASES)
+    for number in range(1, RELEASES + 1):
+        write_wheel(WHEELS, pytorch_released.PACKAGE.replace("-", "_"), f"{number}.0")
     while not asked.page and (done := [one.neighbours for one in lines(FILE, Bisection)].count(count)) < asked.tries:
         append(FILE, bisection(2 + done % (RELEASES - 1), count))
         write(PAGE, COMMAND, summary(lines(FILE, Bisection)))

@@ -11,11 +11,11 @@ __all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 
 
 def versions():
-    return dict(planted_pytorch.versions(), **{"planted-releases": planted_releases.__version__})
+    return dict(planted_pytorch.versions(), **{"planted-releases": planted_releases.VERSION})
 
 
 class Trainer(planted_pytorch.Trainer):
     @staticmethod
     def planted(_network, _recipe):
         share, first = os.environ["PLANTED"].split(" from ")
-        return float(share) if float(planted_releases.__version__) >= float(first) else 0.0
+        return float(share) if float(planted_releases.VERSION) >= float(first) else 0.0
