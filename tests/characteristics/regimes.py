@@ -185,28 +185,32 @@ def _earlier(random: np.random.Generator, regime: Regime, sessions: int) -> Valu
     if not regime.recorded:
         return runs(random, regime, sessions, regime.earlier)
     windows = [np.lib.stride_tricks.sliding_window_view(one.seconds, regime.earlier) for one in regime.recorded]
-    which = random.integers(len(windows), size=sessions)
     found = np.empty((sessions, regime.earlier))
     for number, rows in enumerate(windows):
-        of_series = which == number
+        of_series = _has_series(number, len(windows), sessions)
         found[of_series] = rows[random.integers(len(rows), size=int(of_series.sum()))]
     return found
 
 
 def _drawn(random: np.random.Generator, series: Sequence[Values], shape: tuple[int, int]) -> Values:
-    """Each column (of pairs × columns) of a series that is drawn for each session: columns × sessions × pairs.
+    """Each column (of pairs × columns) of each session's series: columns × sessions × pairs.
 
     Parts of consecutive pairs, in a circle, begin anywhere.
     """
     sessions, count = shape
     parts = -(-count // PART)
-    which = random.integers(len(series), size=sessions)
     found = np.empty((series[0].shape[1], sessions, count))
     for number, pairs in enumerate(series):
-        of_series = which == number
+        of_series = _has_series(number, len(series), sessions)
         begins = random.integers(len(pairs), size=(int(of_series.sum()), parts, 1))
         places = (begins + np.arange(PART)).reshape(-1, parts * PART)[:, :count] % len(pairs)
         found[:, of_series] = np.moveaxis(pairs[places], -1, 0)
+    return found
+
+
+def _has_series(number: int, count: int, sessions: int) -> Values:
+    """Which sessions draw from a series, each of them in rotation: a session has the same one for all it draws."""
+    found: Values = np.arange(sessions) % count == number
     return found
 
 
