@@ -1,4 +1,4 @@
-"""Check the subjects of new commits, and list them: ``commits.py``, in a clone.
+"""Check the subjects of new commits: ``commits.py``, in a clone.
 
 A subject is at most 72 characters long, has no full stop at its end, and is imperative ("Add", not "Added", "Adds" or
 "Adding"), judging by its first word. New commits are those after the last one that predates these rules.
@@ -41,9 +41,9 @@ def subjects() -> list[str]:
 
 
 def main() -> int:
-    """List the subjects, and report their faults."""
+    """Count the subjects, and report their faults."""
     found = subjects()
-    print(f"new commits: {len(found)}", *found, sep="\n  ")
+    print(f"new commits: {len(found)}")
     wrong = [f"{subject}: {fault}" for subject in found for fault in faults(subject)]
     for line in wrong:
         print(f"commit subject: {line}", file=sys.stderr)

@@ -63,7 +63,7 @@ def test_only_commits_after_the_last_one_that_predates_the_rules_are_checked(com
     commit("Fixed the check.")
     assert commits.main() == 1
     printed = capsys.readouterr()
-    assert printed.out.endswith("new commits: 2\n  Fixed the check.\n  Add a check\n")
+    assert printed.out.endswith("new commits: 2\n")
     assert printed.err.splitlines() == [
         "commit subject: Fixed the check.: a full stop at the end",
         "commit subject: Fixed the check.: 'Fixed' is not imperative",
@@ -74,4 +74,4 @@ def test_a_clone_without_history_has_its_newest_commit_checked(commit, capsys):
     commit("Written before.")
     commit("Add a check")
     assert commits.main() == 0
-    assert capsys.readouterr().out == "new commits: 1\n  Add a check\n"
+    assert capsys.readouterr().out == "new commits: 1\n"

@@ -42,8 +42,13 @@ def extent(cases: Sequence[Measured]) -> Extent:
         invalid=sum(bool(run.invalid) for run in runs),
         disturbed=sum(_is_disturbed(run) for run in runs),
         cases=len(cases),
-        shortened=sum(case.context.steps < (case.context.recipe_steps or 0) for case in cases),
+        shortened=sum(map(is_shortened, cases)),
     )
+
+
+def is_shortened(case: Measured) -> bool:
+    """Whether the scale ended training before the recipe does."""
+    return case.context.steps < (case.context.recipe_steps or 0)
 
 
 def _known(names: Iterable[str]) -> tuple[str, ...]:

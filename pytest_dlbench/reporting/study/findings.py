@@ -24,6 +24,7 @@ from pytest_dlbench.reporting.charts.chart import joined
 from pytest_dlbench.reporting.figures import significant
 from pytest_dlbench.reporting.page import decision
 from pytest_dlbench.reporting.study import document, pictures
+from pytest_dlbench.reporting.study.conditions import is_shortened
 from pytest_dlbench.reporting.study.document import Block, Lacking, Paragraph, Picture, Section
 
 RECORD = "pytest bench -m training --dlbench-scale full --dlbench-runs 5"
@@ -47,16 +48,34 @@ STATED: Mapping[str, tuple[str, Callable[[Sequence[float]], float]]] = {
     memory.NAME: ("peak", max),
 }
 
+WIDEST = "The picture is of the cell that most frameworks trained, where there is one."
+
 Found = list[Section | Lacking]
 
 
 def findings(cases: Sequence[Measured]) -> Found:
     """Every section in the order of the page, or why it is not there."""
+    # What accuracy costs is known at the end of a recipe only.
+    whole = [case for case in cases if not is_shortened(case)]
+    widest = _widest(cases)
     return [
         _ranks(cases),
         _networks(cases),
-        *(_drawn(module.chart(cases), cases) for module in (accuracy_epochs, pareto, threads, workers, phases, memory)),
+        _drawn(accuracy_epochs.chart(cases), cases),
+        _drawn(pareto.chart(whole), whole),
+        *(_drawn(module.chart(cases), cases) for module in (threads, workers)),
+        *(_drawn(module.chart(widest), widest, WIDEST) for module in (phases, memory)),
     ]
+
+
+def _widest(cases: Sequence[Measured]) -> Sequence[Measured]:
+    """The cases of the cell that most frameworks trained, by the names of those, or all if none can be compared."""
+    groups = list(frameworks.groups(cases))
+    if not groups:
+        return cases
+    found = [case for _, case in max(groups, key=lambda group: len({case.case.framework for _, case in group}))]
+    names = {case.case.framework for case in found}
+    return [replace(case, label=case.case.framework) for case in found] if len(names) == len(found) else found
 
 
 def _lacking(nothing: Nothing) -> Lacking:
@@ -139,13 +158,19 @@ def _span(name: str, case: Measured) -> str:
     return f"{middle} [{low}, {high}]" if low != high else middle
 
 
-def _drawn(found: Chart | Table | Nothing, cases: Sequence[Measured]) -> Section | Lacking:
-    """A chart with a picture for each of its choices, such as each cell, and the figures in words."""
+def _drawn(found: Chart | Table | Nothing, cases: Sequence[Measured], *more: str) -> Section | Lacking:
+    """A chart with a picture for each of its choices, such as each cell, and what else a reader must know."""
     if isinstance(found, Nothing):
         return _lacking(found)
-    blocks: list[Block] = [Paragraph(text=found.lead), *map(_text, found.notes)]
+    blocks: list[Block] = [Paragraph(text=found.lead), *map(_text, (*found.notes, *more))]
     blocks += list(_pictures(found, cases)) if isinstance(found, Chart) else []
     return Section(title=found.title, blocks=tuple(blocks))
+
+
+def _title(chart: Chart, cases: Sequence[Measured]) -> str:
+    """That of a picture of all cases: their cell, if they have one."""
+    cells = {case.cell for case in cases}
+    return f"{chart.title}, {cells.pop()}" if len(cells) == 1 else chart.title
 
 
 def _pictures(chart: Chart, cases: Sequence[Measured]) -> Iterator[Picture]:
@@ -156,9 +181,9 @@ def _pictures(chart: Chart, cases: Sequence[Measured]) -> Iterator[Picture]:
     for number, (choice, places) in enumerate(of_choices.items(), start=1):
         part = replace(chart, rows=tuple(chart.rows[place] for place in places))
         name = f"{chart.name}-{number}" if chart.choose else chart.name
-        caption = choice or chart.title
-        alt = f"{chart.title}, {choice}: {_words(part, cases)}" if choice else f"{chart.title}: {_words(part, cases)}"
-        yield replace(pictures.drawn(part, cases, name=name, alt=alt), caption=caption)
+        title = f"{chart.title}, {choice}" if choice else _title(chart, cases)
+        drawn = pictures.drawn(part, cases, name=name, alt=f"{title}: {_words(part, cases)}")
+        yield replace(drawn, caption=choice or title)
 
 
 def _words(chart: Chart, cases: Sequence[Measured]) -> str:

@@ -122,6 +122,21 @@ def test_scaling_is_on_the_page_if_it_was_recorded(tmp_path):
     assert "pictures/threads-1.svg" in made.files
 
 
+def test_where_the_time_goes_is_shown_for_the_cell_that_most_frameworks_trained(tmp_path):
+    cases = [*(judged(name, model="small") for name in ("jax", "pytorch", "mxnet")), judged("jax"), judged("pytorch")]
+    text = study.make(recorded(tmp_path / "study", cases)).files["index.md"].decode()
+    (line,) = (line for line in text.splitlines() if line.startswith("![Where the time goes"))
+    assert re.match(r"!\[Where the time goes, small: seconds of jax [\d.]+; pytorch [\d.]+; mxnet [\d.]+\]", line)
+
+
+def test_what_accuracy_costs_is_shown_for_whole_recipes_only(tmp_path):
+    cases = [judged("jax"), judged("pytorch")]
+    whole = [replace(case, context=replace(case.context, recipe_steps=case.context.steps)) for case in cases]
+    short = [replace(case, context=replace(case.context, recipe_steps=case.context.steps + 1)) for case in cases]
+    assert "pictures/pareto-1.svg" in study.make(recorded(tmp_path / "whole", whole)).files
+    assert "pictures/pareto-1.svg" not in study.make(recorded(tmp_path / "short", short)).files
+
+
 def test_the_page_says_from_the_witnesses_how_busy_the_machine_was(tmp_path):
     calm, busy = judged("jax"), judged("pytorch")
     busy = replace(busy, runs=tuple(replace(run, contention=Contention(steps=3, is_cut=False)) for run in busy.runs))
