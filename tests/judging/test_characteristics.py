@@ -22,11 +22,11 @@ from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.running.pairs import Pairs
 from pytest_dlbench.workflows.false_alarms import FalseAlarmBudget
 from tests import figures
-from tests.characteristics import bisections, bumps
+from tests.characteristics import bisections, bumps, measure
 from tests.characteristics.bisections import Bisection
 from tests.characteristics.bumps import BATCH_SIZES, MODELS, Bump, is_planted, summary
 from tests.characteristics.lines import lines
-from tests.characteristics.measure import with_memory
+from tests.characteristics.measure import recorded_series, seconds_per_pair, with_memory
 from tests.characteristics.promises import (
     MEMORY_SDS,
     MOST_FALSE_OF_SESSIONS,
@@ -283,6 +283,17 @@ def test_a_bump_is_right_if_all_cases_pass_or_only_the_planted_one_regressed():
 
 def test_the_table_of_bumps_on_the_page_is_of_what_was_kept():
     assert figures.written(bumps.PAGE, bumps.COMMAND) == list(summary(lines(bumps.FILE, Bump)))
+
+
+def test_minutes_are_those_of_pairs_in_quiet_unchanged_bumps_at_scale_quick():
+    quick = replace(_bump(_cases()), scale="quick")
+    others = (_bump(_cases()), replace(quick, planted=0.05, minutes=9.0), replace(quick, neighbours=2, minutes=9.0))
+    assert seconds_per_pair([quick, *others]) == pytest.approx(120 / (8 * 4))
+
+
+def test_the_table_of_recorded_series_on_the_page_is_of_what_was_kept():
+    page = figures.written(measure.PAGE, measure.COMMAND)
+    assert "\n".join(recorded_series()) in "\n".join(page)
 
 
 # Real bisections
