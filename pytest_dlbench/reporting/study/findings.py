@@ -48,7 +48,9 @@ STATED: Mapping[str, tuple[str, Callable[[Sequence[float]], float]]] = {
     memory.NAME: ("peak", max),
 }
 
-WIDEST = "The picture is of the cell that most frameworks trained, where there is one."
+# What a section says of the cases that it is of.
+WHOLE = "Only trainings of a whole recipe are shown."
+WIDEST = "The cell that most frameworks trained is shown."
 
 Found = list[Section | Lacking]
 
@@ -62,7 +64,7 @@ def findings(cases: Sequence[Measured]) -> Found:
         _ranks(cases),
         _networks(cases),
         _drawn(accuracy_epochs.chart(cases), cases),
-        _drawn(pareto.chart(whole), whole),
+        _drawn(pareto.chart(whole), whole, WHOLE),
         *(_drawn(module.chart(cases), cases) for module in (threads, workers)),
         *(_drawn(module.chart(widest), widest, WIDEST) for module in (phases, memory)),
     ]
