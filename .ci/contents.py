@@ -52,6 +52,9 @@ ENGINES = ("pytest_dlbench/workflows/engines/*.py", "bench/test_search.py", "ben
 # The only network that a usual run certifies; the others are for CI_FULL=1.
 GOLDEN = "bench/fixtures/golden/gatech-lenet-*.json"
 
+# How Theano compiles in these.
+QUICKLY = "tests/worker/theano_compiler.py"
+
 SWEEPS: Mapping[str, Sweep] = {
     "layers": Sweep(tests=("tests/worker/test_builders_agree.py",)),
     "vocabulary": Sweep(tests=("tests/worker/test_vocabulary_agrees.py",)),
@@ -139,8 +142,8 @@ SWEEPS: Mapping[str, Sweep] = {
     ),
     "opencl": Sweep(tests=("tests/worker/test_opencl.py",), frameworks=("tinygrad",)),
     "bounds": Sweep(tests=("tests/equivalence/test_looser_bounds.py",), data=(GOLDEN, ZOO)),
-    "equivalence": Sweep(tests=("bench/test_equivalence.py",), data=(GOLDEN, ZOO)),
-    "side-by-side": Sweep(tests=("bench/test_training.py",), data=(ZOO,)),
+    "equivalence": Sweep(tests=("bench/test_equivalence.py", QUICKLY), data=(GOLDEN, ZOO)),
+    "side-by-side": Sweep(tests=("bench/test_training.py", QUICKLY), data=(ZOO,)),
     "zoo": Sweep(tests=("bench/test_training.py",), data=(ZOO,), frameworks=("jax",)),
 }
 

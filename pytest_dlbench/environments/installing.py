@@ -35,8 +35,7 @@ def ways(environment: Environment, interpreter: Interpreter, folder: Path) -> It
 
 def _by_uv(program: str, environment: Environment, interpreter: Interpreter, folder: Path) -> list[list[str]]:
     install = [program, "pip", "install", "--python", str(python_of(folder))]
-    # What is not compiled now would be in the first run, whose import would take longer than that of the others.
-    install += ["--compile-bytecode", "--index-strategy", "unsafe-best-match", *_uv_settings()]
+    install += ["--index-strategy", "unsafe-best-match", *_uv_settings()]
     install += ["--build-constraints", str(constraints_of(folder))] if environment.build_constraints else []
     return [
         [program, "venv", "--quiet", "--no-project", "--python", interpreter.executable, str(folder)],
@@ -65,6 +64,8 @@ def constraints_of(folder: Path) -> Path:
 def variables(environment: Environment, folder: Path) -> dict[str, str]:
     """The commands' environment variables: the user's own settings, and the pins for building source distributions."""
     found = clean_environment()
+    # What is not compiled now would be in the first run, whose import would take longer than that of the others.
+    found.setdefault("UV_COMPILE_BYTECODE", "1")
     if environment.build_constraints:
         found["PIP_CONSTRAINT"] = str(constraints_of(folder))
     if "PIP_CERT" in found:

@@ -89,3 +89,12 @@ def test_build_constraints_of_source_distributions_apply_to_uv_and_pip(settings,
     assert "--build-constraints" in command(build_constraints=("setuptools<66",))["uv"]
     given = installing.variables(environment, tmp_path / "x")
     assert given["PIP_CONSTRAINT"] == str(tmp_path / "x-build-constraints.txt")
+
+
+def test_uv_compiles_what_it_installs_unless_its_own_variable_is_set(settings, monkeypatch, tmp_path):
+    settings([])
+    environment = Environment(name="x", python="3.11", requirements=("x==1",))
+    monkeypatch.delenv("UV_COMPILE_BYTECODE", raising=False)
+    assert installing.variables(environment, tmp_path / "x")["UV_COMPILE_BYTECODE"] == "1"
+    monkeypatch.setenv("UV_COMPILE_BYTECODE", "0")
+    assert installing.variables(environment, tmp_path / "x")["UV_COMPILE_BYTECODE"] == "0"

@@ -106,10 +106,10 @@ def _files(data: Prepared, split: str) -> dict[str, str]:
     return {"inputs": str(data.part(f"{split}_inputs")), "labels": str(data.part(f"{split}_labels"))}
 
 
-def compiling(framework: Framework, place: Place, *, is_optimised: bool, threads: int) -> Mapping[str, str]:
+def compiling(framework: Framework, place: Place, *, is_optimised: bool) -> Mapping[str, str]:
     """Variables that make a compiler fast."""
     if framework.name in ON_THEANO:
-        return theano_compiler.variables(place, is_optimised=is_optimised, threads=threads)
+        return theano_compiler.variables(place, is_optimised=is_optimised)
     return {} if is_optimised else UNOPTIMISED.get(framework.name, {})
 
 
@@ -129,7 +129,7 @@ def session(
     folder.mkdir(parents=True, exist_ok=True)
     place = Places().find(framework)
     assert isinstance(place, Place), place.reason
-    quickly = compiling(framework, place, is_optimised=is_optimised, threads=threads)
+    quickly = compiling(framework, place, is_optimised=is_optimised)
     place = replace(
         place,
         python=python or place.python,

@@ -78,7 +78,7 @@ def train(framework: Framework, *, model: Model = MODEL, **changes: Any) -> Run:
         steps=STEPS,
     )
     assert isinstance(spec.place, Place)
-    quickly = compiling(framework, spec.place, is_optimised=False, threads=1)
+    quickly = compiling(framework, spec.place, is_optimised=False)
     place = replace(spec.place, variables={**spec.place.variables, **quickly})
     # Neither counts nor a check of updates, which only first runs have.
     return train_once(replace(spec, place=place, is_timed=False), 1)

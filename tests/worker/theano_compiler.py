@@ -1,8 +1,11 @@
 """How Theano compiles in tests: with precompiled headers.
 
 Theano generates C++ for every operation, hundreds of modules for these networks, and half of the compiler's time goes
-into headers that they all share. The results are the same. Without optimisation they are not, but compilation takes a
-third of the time, which is enough for tests of what is computed.
+into headers that they all share. C++98, for which the code was written, has the smallest headers; nobody debugs the
+modules; and gold links them faster. The results are the same. Without optimisation they are not, but compilation takes
+a third of the time, which is enough for tests of what is computed.
+
+As a plugin (-p tests.worker.theano_compiler) it makes whole sessions compile with these headers, optimised.
 """
 
 import json
@@ -10,10 +13,12 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from pytest_dlbench.environments.placing import Place
+from pytest_dlbench.environments import Framework
+from pytest_dlbench.environments.placing import Absent, Place, Places
 
 ON_THEANO = ("theano", "theano-pymc", "lasagne", "keras2-theano")
 
@@ -30,8 +35,10 @@ HEADERS = (
 )
 # With a processor named, Theano does not add a list of this machine's features.
 PROCESSOR = "-march=native"
+# The last of two flags counts: these come after Theano's -g.
+OURS = ("-g0", "-std=gnu++98", PROCESSOR)
 # A precompiled header is used only if these are the same; otherwise its text is compiled, as slowly as before.
-LIKE_THEANO = ("-g", "-fPIC", "-fno-math-errno", "-DNPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION", PROCESSOR)
+LIKE_THEANO = ("-fPIC", "-fno-math-errno", "-DNPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION", *OURS)
 ASK = """
 import json, sysconfig
 from importlib.util import find_spec
@@ -41,7 +48,20 @@ print(json.dumps([sysconfig.get_paths()["include"], numpy.get_include(), package
 """
 
 
-def variables(place: Place, *, is_optimised: bool, threads: int) -> Mapping[str, str]:
+def pytest_configure() -> None:
+    """Make the places of frameworks on Theano ones that compile with precompiled headers."""
+    usual = Places.find
+
+    def find(self: Places, framework: Framework) -> Place | Absent:
+        place = usual(self, framework)
+        if framework.name not in ON_THEANO or isinstance(place, Absent):
+            return place
+        return replace(place, variables={**place.variables, **variables(place, is_optimised=True)})
+
+    Places.find = find  # type: ignore[method-assign]
+
+
+def variables(place: Place, *, is_optimised: bool) -> Mapping[str, str]:
     """Variables for a worker with Theano at a place, where compiled code is kept. None without g++."""
     compiler = shutil.which("g++")
     if compiler is None:
@@ -50,12 +70,10 @@ def variables(place: Place, *, is_optimised: bool, threads: int) -> Mapping[str,
     # Theano-PyMC has neither that folder nor the dots.
     is_original = (package / "gof").is_dir()
     own = package / ("gof/c_code" if is_original else "link/c/c_code")
-    optimised = ("-O3",) if is_optimised else ()
-    # Operations with one thread, and those with several.
-    variants = [optimised, (*optimised, "-fopenmp")][: min(threads, 2)]
-    header = _precompiled(compiler, place.caches, (include, numpy, own), variants)
+    header = _precompiled(compiler, place.caches, (include, numpy, own), ("-O3",) if is_optimised else ())
+    linker = ["-fuse-ld=gold"] if shutil.which("ld.gold") else []
     dot = "." if is_original else "__"
-    flags = f"gcc{dot}cxxflags={PROCESSOR} -include {header}"
+    flags = f"gcc{dot}cxxflags={' '.join([*OURS, *linker])} -include {header}"
     return {"THEANO_FLAGS": flags if is_optimised else f"{flags},cmodule{dot}remove_gxx_opt=True"}
 
 
@@ -67,9 +85,9 @@ def _folders(python: Path) -> tuple[Path, Path, Path]:
     return include, numpy, package
 
 
-def _precompiled(compiler: str, caches: Path, include: tuple[Path, ...], variants: list[tuple[str, ...]]) -> Path:
+def _precompiled(compiler: str, caches: Path, include: tuple[Path, ...], optimised: tuple[str, ...]) -> Path:
     """All headers in one; next to it is the folder in which g++ looks for a matching variant."""
-    folder = caches / "-".join(["precompiled", *(flag.lstrip("-") for flag in variants[-1])])
+    folder = caches / "".join(["precompiled", *OURS, *optimised])
     if not folder.exists():
         caches.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(dir=caches))
@@ -77,8 +95,9 @@ def _precompiled(compiler: str, caches: Path, include: tuple[Path, ...], variant
         header.write_text("".join(f"#include <{name}>\n" for name in HEADERS))
         (made / "all.h.gch").mkdir()
         command = [compiler, *LIKE_THEANO, *(f"-I{path}" for path in include), "-x", "c++-header", str(header), "-o"]
-        for number, variant in enumerate(variants):
-            subprocess.run([*command, str(made / "all.h.gch" / str(number)), *variant], check=True)
+        # Operations with one thread, and those with several.
+        for name, variant in (("one", optimised), ("several", (*optimised, "-fopenmp"))):
+            subprocess.run([*command, str(made / "all.h.gch" / name), *variant], check=True)
         # Two processes of pytest-xdist may have written it.
         try:
             made.rename(folder)
