@@ -141,6 +141,11 @@ SWEEPS: Mapping[str, Sweep] = {
         ),
     ),
     "opencl": Sweep(tests=("tests/worker/test_opencl.py",), frameworks=("tinygrad",)),
+    "findings": Sweep(
+        tests=("tests/worker/test_findings.py",),
+        data=("docs/explanation/findings.md", "bench/findings/*.py"),
+        frameworks=("pytorch-compile", "jax"),
+    ),
     "bounds": Sweep(tests=("tests/equivalence/test_looser_bounds.py",), data=(GOLDEN, ZOO)),
     "equivalence": Sweep(tests=("bench/test_equivalence.py", QUICKLY), data=(GOLDEN, ZOO)),
     "side-by-side": Sweep(tests=("bench/test_training.py", QUICKLY), data=(ZOO,)),

@@ -56,16 +56,9 @@ class Example:
 
 STEP_TIMES = frozenset({"step_time", "step_time_median"})
 PREPARED = ("programs/inputs.py", "    return images / 8 - 1\n")
-# The longest first, so that two processes of pytest-xdist end together.
 EXAMPLES: Mapping[str, Example] = {
+    "pytorch": Example(place=PREPARED, worse=("programs/digits.py", 'run.parameters["rate"]', "1e-4")),
     "lightning": Example(place=PREPARED, worse=("programs/digits.py", "lr=self.rate", "lr=self.rate / 100")),
-    # Some batches are prepared while the loop is delayed: a quantile of the shortest steps has these.
-    "data-loading": Example(
-        place=PREPARED,
-        worse=("programs/digits.py", 'run.parameters["rate"]', "1e-4"),
-        calls=32,
-        step="step_time_median",
-    ),
     "transformers": Example(
         place=("programs/letters.py", "    scores = outputs.logits[:, :-1].flatten(0, 1)\n"),
         worse=("programs/letters.py", 'run.parameters["rate"]', "1e-5"),
@@ -75,11 +68,19 @@ EXAMPLES: Mapping[str, Example] = {
         worse=("programs/digits.py", 'run.parameters["rate"]', "1e-3"),
     ),
     "flax": Example(place=PREPARED, worse=("programs/digits.py", 'run.parameters["rate"]', "1e-3")),
-    "pytorch": Example(place=PREPARED, worse=("programs/digits.py", 'run.parameters["rate"]', "1e-4")),
+    "scikit-learn": Example(place=PREPARED, worse=("programs/digits.py", 'run.parameters["rate"]', "1e-4")),
+    # Some batches are prepared while the loop is delayed: a quantile of the shortest steps has these.
+    "data-loading": Example(
+        place=PREPARED,
+        worse=("programs/digits.py", 'run.parameters["rate"]', "1e-4"),
+        calls=32,
+        step="step_time_median",
+    ),
     # What it keeps first fits into what its training has freed.
     "inference-server": Example(place=PREPARED, worse=("programs/server.py", "epochs=15", "epochs=1"), growth=0.6),
-    "scikit-learn": Example(place=PREPARED, worse=("programs/digits.py", 'run.parameters["rate"]', "1e-4")),
 }
+# They take longest.
+SLOW = frozenset({"lightning", "data-loading", "transformers", "keras"})
 
 
 class Compared(NamedTuple):
@@ -220,7 +221,8 @@ def own_core() -> None:
         os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw")) % len(cores)]})
 
 
-@pytest.fixture(params=EXAMPLES)
+# The slow ones first, so that two processes of pytest-xdist end together.
+@pytest.fixture(params=sorted(EXAMPLES, key=lambda name: name not in SLOW))
 def repository(request: pytest.FixtureRequest, tmp_path: Path) -> Repository:
     if stamp := skipped_by_stamps().get(request.param):
         pytest.skip(stamp["reason"])

@@ -58,7 +58,8 @@ def test_the_suite_brings_portable_baselines_that_can_be_read_at_both_scales():
     }
     assert {one.context.machine for one in found} == {PORTABLE}
     assert all({"accuracy", "first_loss", "parameters"} <= one.sessions[-1].values.keys() for one in found)
-    assert PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["exclude"] == ["pytest_dlbench/bench/by_hand"]
+    excluded = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["exclude"]
+    assert excluded == ["pytest_dlbench/bench/by_hand", "pytest_dlbench/bench/findings"]
 
 
 def test_the_citation_names_the_version_and_the_license():

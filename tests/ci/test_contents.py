@@ -18,7 +18,7 @@ WORKER = "pytest_dlbench/worker/dlworker"
 DECLARED, KNOWN = (f"pytest_dlbench/environments/{name}.py" for name in ("declared", "known"))
 ALL, NONE = frozenset(NAMES), frozenset()
 EVERY = frozenset(contents.SWEEPS)
-TESTS = EVERY - {"equivalence", "side-by-side", "zoo", "programs", "workers", "engines"}
+TESTS = EVERY - {"equivalence", "side-by-side", "zoo", "programs", "workers", "engines", "findings"}
 AGREES = "tests/worker/test_vocabulary_agrees.py"
 # Tests that train the network of test_mixed_precision.py.
 WITH_ITS_NETWORK = {"precision", "execution", "libraries", "opencl"}
@@ -56,6 +56,7 @@ CHANGES = {
     "a program of tests": ("tests/running/test_programs.py", "", "", ALL, {"programs"}),
     "a fault of several workers": ("tests/doubles/builders/faulty_workers/parallel.py", "", "", ALL, {"workers"}),
     "how several workers start": ("pytest_dlbench/running/group.py", "", "", ALL, {"workers"}),
+    "a fault that was found": ("bench/findings/jax_sums.py", "", "", ALL, {"findings"}),
     "a double that tests train": (
         "tests/doubles/builders/numpy_softmax.py",
         "",
