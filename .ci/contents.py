@@ -52,8 +52,8 @@ ENGINES = ("pytest_dlbench/workflows/engines/*.py", "bench/test_search.py", "ben
 # The only network that a usual run certifies; the others are for CI_FULL=1.
 GOLDEN = "bench/fixtures/golden/gatech-lenet-*.json"
 
-# How Theano compiles in these.
-QUICKLY = "tests/worker/theano_compiler.py"
+# How frameworks compile in these.
+QUICKLY = "tests/worker/compilers.py"
 
 SWEEPS: Mapping[str, Sweep] = {
     "layers": Sweep(tests=("tests/worker/test_builders_agree.py",)),

@@ -21,8 +21,7 @@ from pytest_dlbench.model.initial import initial_weights
 from pytest_dlbench.running import launch, messages
 from pytest_dlbench.running.connection import Worker
 from pytest_dlbench.running.run_spec import recipe_json
-from tests.worker import theano_compiler
-from tests.worker.theano_compiler import ON_THEANO
+from tests.worker import compilers
 
 BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
 # The results are the same, in half to two thirds of the time.
@@ -108,9 +107,8 @@ def _files(data: Prepared, split: str) -> dict[str, str]:
 
 def compiling(framework: Framework, place: Place, *, is_optimised: bool) -> Mapping[str, str]:
     """Variables that make a compiler fast."""
-    if framework.name in ON_THEANO:
-        return theano_compiler.variables(place, is_optimised=is_optimised)
-    return {} if is_optimised else UNOPTIMISED.get(framework.name, {})
+    unoptimised = {} if is_optimised else UNOPTIMISED.get(framework.name, {})
+    return {**unoptimised, **compilers.variables(framework, place, is_optimised=is_optimised)}
 
 
 @contextmanager

@@ -4,8 +4,6 @@ Theano generates C++ for every operation, hundreds of modules for these networks
 into headers that they all share. C++98, for which the code was written, has the smallest headers; nobody debugs the
 modules; and gold links them faster. The results are the same. Without optimisation they are not, but compilation takes
 a third of the time, which is enough for tests of what is computed.
-
-As a plugin (-p tests.worker.theano_compiler) it makes whole sessions compile with these headers, optimised.
 """
 
 import json
@@ -13,12 +11,10 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from pytest_dlbench.environments import Framework
-from pytest_dlbench.environments.placing import Absent, Place, Places
+from pytest_dlbench.environments.placing import Place
 
 ON_THEANO = ("theano", "theano-pymc", "lasagne", "keras2-theano")
 
@@ -46,19 +42,6 @@ import numpy
 package = find_spec("theano").submodule_search_locations[0]
 print(json.dumps([sysconfig.get_paths()["include"], numpy.get_include(), package]))
 """
-
-
-def pytest_configure() -> None:
-    """Make the places of frameworks on Theano ones that compile with precompiled headers."""
-    usual = Places.find
-
-    def find(self: Places, framework: Framework) -> Place | Absent:
-        place = usual(self, framework)
-        if framework.name not in ON_THEANO or isinstance(place, Absent):
-            return place
-        return replace(place, variables={**place.variables, **variables(place, is_optimised=True)})
-
-    Places.find = find  # type: ignore[method-assign]
 
 
 def variables(place: Place, *, is_optimised: bool) -> Mapping[str, str]:
