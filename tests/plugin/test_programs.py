@@ -38,8 +38,10 @@ CASE = "program-current-programs.ours-cpu-classes3"
 
 
 @pytest.fixture
-def repository(suite):
+def repository(suite, monkeypatch):
     """A repository with a program and its test."""
+    # Python takes bytecode for that of a file with the same size, written in the same second: a session is shorter.
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     suite.path.joinpath("programs").mkdir()
     suite.path.joinpath("programs", "ours.py").write_text(PROGRAM)
     suite.path.joinpath("programs", "rates.py").write_text("RATE = 0.1\n")
