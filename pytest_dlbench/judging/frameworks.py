@@ -137,7 +137,7 @@ def _iman_davenport(table: Values) -> float:
 def _of_logs(framework: str, other: str, logs: Values) -> FrameworkRatio:
     """The ratio of one pair, before the correction."""
     estimate = float(logs.mean()) if len(logs) else 0.0
-    lower, upper, p_value = _t_interval(logs)
+    lower, upper, p_value = t_interval(logs)
     return FrameworkRatio(
         framework=framework,
         other=other,
@@ -149,7 +149,7 @@ def _of_logs(framework: str, other: str, logs: Values) -> FrameworkRatio:
     )
 
 
-def _t_interval(logs: Values) -> tuple[float, float, float]:
+def t_interval(logs: Values) -> tuple[float, float, float]:
     """Bounds and p value; unbounded without any spread."""
     from scipy import stats  # noqa: PLC0415 - as in intervals
 

@@ -52,25 +52,33 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
     )
 
 
-def _times(cases: Sequence[Measured], device: str) -> Times:
-    """Seconds of a step by framework and workload, of frameworks with enough workloads.
+def workloads(cases: Sequence[Measured], device: str) -> Mapping[str, Mapping[str, Measured]]:
+    """The cases on a device by framework and workload, of frameworks with enough workloads.
 
     Of several sessions or settings of a workload only the one with most frameworks counts: counting a workload twice
     would overstate the evidence.
     """
-    chosen: dict[str, Mapping[str, float]] = {}
+    chosen: dict[str, Mapping[str, Measured]] = {}
     for group in groups(cases):
         case = group[0][1].case
         if case.device == device:
             label, *_ = case.id.partition(f"-{case.framework}-")
             workload = f"{label} {case.model} {case.dataset}"
-            times = {member.case.framework: median(step_seconds(member)) for _, member in group}
-            chosen[workload] = max(chosen.get(workload, {}), times, key=len)
-    counts = Counter(framework for times in chosen.values() for framework in times)
+            members = {member.case.framework: member for _, member in group}
+            chosen[workload] = max(chosen.get(workload, {}), members, key=len)
+    counts = Counter(framework for members in chosen.values() for framework in members)
     return {
-        framework: {workload: times[framework] for workload, times in chosen.items() if framework in times}
+        framework: {workload: members[framework] for workload, members in chosen.items() if framework in members}
         for framework, count in counts.items()
         if count >= RANKED_DATASETS
+    }
+
+
+def _times(cases: Sequence[Measured], device: str) -> Times:
+    """Seconds of a step by framework and workload."""
+    return {
+        framework: {workload: median(step_seconds(case)) for workload, case in members.items()}
+        for framework, members in workloads(cases, device).items()
     }
 
 

@@ -64,8 +64,8 @@ def many(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def what_was_run(cases: Sequence[Measured]) -> Section:
-    """Networks, data, machine, versions and seeds."""
+def what_was_run(cases: Sequence[Measured], baselines: Sequence[Measured] = ()) -> Section:
+    """Networks, data, machine, versions and seeds; of what cases were compared with, only the versions."""
     found = extent(cases)
     machines = dict.fromkeys(case.context.machine for case in cases)
     lines = [
@@ -80,7 +80,8 @@ def what_was_run(cases: Sequence[Measured]) -> Section:
     ]
     counts = f"{many(found.runs, 'run')} of {many(len(cases), 'case')}"
     text = f"{counts}; a case is a framework with a network and its data."
-    return Section(title="What was run", blocks=(Paragraph(text=text, items=tuple(lines)), *_tables(cases)))
+    versions = _tables([*cases, *baselines])
+    return Section(title="What was run", blocks=(Paragraph(text=text, items=tuple(lines)), *versions))
 
 
 def _steps(cases: Sequence[Measured]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from statistics import median
 
 from pytest_dlbench.judging import METRICS, shown_in
+from pytest_dlbench.judging.correlation import epochs_and_accuracy
 from pytest_dlbench.reporting import figures
 from pytest_dlbench.reporting.charts import (
     Chart,
@@ -23,7 +24,7 @@ from pytest_dlbench.reporting.charts import (
 from pytest_dlbench.reporting.charts.chart import joined
 from pytest_dlbench.reporting.figures import significant
 from pytest_dlbench.reporting.page import decision
-from pytest_dlbench.reporting.study import document, pictures
+from pytest_dlbench.reporting.study import document, overall, pictures
 from pytest_dlbench.reporting.study.conditions import is_shortened
 from pytest_dlbench.reporting.study.document import Block, Lacking, Paragraph, Picture, Section
 
@@ -62,8 +63,9 @@ def findings(cases: Sequence[Measured]) -> Found:
     widest = _widest(cases)
     return [
         _ranks(cases),
+        overall.section(cases),
         _networks(cases),
-        _drawn(accuracy_epochs.chart(cases), cases),
+        _curves(cases),
         _drawn(pareto.chart(whole), whole, WHOLE),
         *(_drawn(module.chart(cases), cases) for module in (threads, workers)),
         *(_drawn(module.chart(widest), widest, WIDEST) for module in (phases, memory)),
@@ -167,6 +169,33 @@ def _drawn(found: Chart | Table | Nothing, cases: Sequence[Measured], *more: str
     blocks: list[Block] = [Paragraph(text=found.lead), *map(_text, (*found.notes, *more))]
     blocks += list(_pictures(found, cases)) if isinstance(found, Chart) else []
     return Section(title=found.title, blocks=tuple(blocks))
+
+
+def _curves(cases: Sequence[Measured]) -> Section | Lacking:
+    """Accuracy against epochs, and their correlation."""
+    section = _drawn(accuracy_epochs.chart(cases), cases)
+    rows = tuple(row for case in cases if (row := _correlated(case)))
+    if isinstance(section, Lacking) or not rows:
+        return section
+    headings = ("case", "runs", "evaluations", "Pearson, from – to", "Spearman, from – to")
+    table = document.Table(caption="Correlation of epochs and accuracy within a run", headings=headings, rows=rows)
+    return replace(section, blocks=(*section.blocks, table))
+
+
+def _correlated(case: Measured) -> tuple[str, ...] | None:
+    found = [one for run in case.trained if (one := epochs_and_accuracy(run))]
+    if not found:
+        return None
+    points = [one.points for one in found]
+    coefficients = ([one.pearson for one in found], [one.spearman for one in found])
+    spans = (_extent(values) for values in coefficients)
+    return (case.label, f"{len(found):,}", f"{max(points):,}", *spans)
+
+
+def _extent(values: Sequence[float]) -> str:
+    """Their median, and from where to where they are."""
+    middle, low, high = (f"{value:.2f}" for value in (median(values), min(values), max(values)))
+    return f"{middle} [{low}, {high}]" if low != high else middle
 
 
 def _title(chart: Chart, cases: Sequence[Measured]) -> str:

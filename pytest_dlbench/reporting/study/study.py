@@ -58,7 +58,7 @@ def make(folder: Path) -> Made:
     lacking = tuple(part for part in parts if isinstance(part, Lacking))
     sections = (
         _abstract(sides, alone, found),
-        conditions.what_was_run(sides),
+        conditions.what_was_run(sides, [case for case in gathered.cases if case.is_baseline]),
         *(part for part in parts if isinstance(part, Section)),
         claims(found),
         flaws(),

@@ -67,3 +67,14 @@ def test_pairs_are_in_their_own_section_and_not_among_the_frameworks(tmp_path):
     assert "| pytorch==2.12.0 | pytorch==2.13.0 | tartu-mnist-cnn · digits28 · 2 threads | passed |" in page
     assert "jax has the shortest step in 1 of 1 cell" in page
     assert "pictures/versions.svg" in page
+
+
+def test_the_versions_of_both_sides_are_listed(tmp_path):
+    journals = tmp_path / "journals"
+    write_pairs(Journal(journals), both_sides())
+    page = study.make(tmp_path).files["index.md"].decode()
+    _, _, listed = page.partition("**Versions, as the workers reported them**")
+    listed = listed.partition("## ")[0]
+    assert "| pytorch==2.12.0 |" in listed
+    assert "| pytorch==2.13.0 |" in listed
+    assert "6 runs" not in page
