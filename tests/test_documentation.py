@@ -225,6 +225,13 @@ def test_the_readme_and_the_home_page_promise_what_was_simulated():
     assert f"**{typical[found]} of the time**, after {float(typical[found + 1]):.0f} pairs" in promised
 
 
+def test_the_readme_shows_the_studys_main_picture_with_its_words():
+    study = (DOCS / "study" / "index.md").read_text()
+    (words,) = re.findall(r"^!\[(.*)\]\(pictures/ranks\.svg\)$", study, re.MULTILINE)
+    picture = f'<img src="docs/study/pictures/ranks.svg" width="720" alt="{words}">'
+    assert picture in (ROOT / "README.md").read_text(), f"the study has changed: {picture}"
+
+
 def test_every_folder_of_the_package_is_in_the_drawing_and_has_a_row():
     architecture = script("architecture")
     found = (path.parent for path in ROOT.glob("pytest_dlbench/*/__init__.py"))

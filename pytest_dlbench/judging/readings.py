@@ -6,10 +6,11 @@ from math import exp, inf, isnan, prod
 from statistics import fmean, median, quantiles
 from typing import Literal
 
+from pytest_dlbench.judging import time_to_accuracy
 from pytest_dlbench.judging.breakdowns import phase_sum
 from pytest_dlbench.judging.contention import contended
 from pytest_dlbench.judging.warm_up import steady_steps, warm_up
-from pytest_dlbench.records import POWER_LIMIT, Evaluation, Run, Search, Training, Usage
+from pytest_dlbench.records import POWER_LIMIT, CurvePoint, Evaluation, Run, Search, Training, Usage
 from pytest_dlbench.records.breakdowns import StepPhase
 
 LARGEST_LOSS = 700.0
@@ -185,6 +186,20 @@ def output_deviation(run: Run) -> float | None:
 def best_accuracy(run: Run) -> float | None:
     """The highest of all evaluations."""
     return max((point.accuracy for point in run.curve), default=accuracy(run))
+
+
+def epochs_to_best(run: Run) -> float | None:
+    """The epoch of the first evaluation with the highest accuracy; None if none was during training."""
+    return None if (point := _best_point(run)) is None else point.epoch
+
+
+def time_to_best(run: Run) -> float | None:
+    """Training seconds until then, without evaluations."""
+    return None if (point := _best_point(run)) is None else point.seconds
+
+
+def _best_point(run: Run) -> CurvePoint | None:
+    return max(run.curve, key=lambda point: point.accuracy, default=None)
 
 
 def trained_epochs(run: Run) -> float | None:
@@ -455,6 +470,21 @@ def processor_seconds(run: Run) -> float:
     phases = sum(usage.user_seconds + usage.system_seconds for usage in run.usage.values())
     until_last = max(run.timeline.cpu_seconds, default=0.0)
     return max(phases, until_last) or run.wall_seconds
+
+
+def cost(run: Run) -> float | None:
+    """The price of the machine for the whole run, from the start of the process to its end, without the checks."""
+    return _price(run, run.wall_seconds - sum(run.usage[name].wall_seconds for name in CHECKS & run.usage.keys()))
+
+
+def cost_to_accuracy(run: Run) -> float | None:
+    """The price of the machine for the training until its target accuracy; None if it was not reached."""
+    seconds = time_to_accuracy.seconds(run)
+    return None if seconds is None else _price(run, seconds)
+
+
+def _price(run: Run, seconds: float) -> float | None:
+    return None if run.hourly_price is None else run.hourly_price * seconds / 3600
 
 
 def of_search(value: Callable[[Search], float]) -> Callable[[Run], float | None]:

@@ -11,7 +11,7 @@ from pytest_dlbench.judging import GATE_FAILING, Metrics, parse_tolerances
 from pytest_dlbench.judging.alpha_spending import FIRST_LOOK, LAST_LOOK
 from pytest_dlbench.planning.matrix import SCALES
 from pytest_dlbench.records import CaseOutcome
-from pytest_dlbench.reporting.columns import GROUPS, OWN
+from pytest_dlbench.reporting.columns import GROUPS, OWN, SETS
 from pytest_dlbench.reporting.extras import require_report
 from pytest_dlbench.running.launch import ALLOCATORS
 from pytest_dlbench.storing.resuming import NEWEST
@@ -163,6 +163,16 @@ def accuracy(value: str, where: str) -> float | None:
     return found
 
 
+def price(value: str, where: str) -> float | None:
+    """An amount of money above 0, without its currency; None if the text is empty."""
+    if not value.strip():
+        return None
+    found = float(value) if re.fullmatch(r"\s*(\d+(\.\d*)?|\.\d+)\s*", value) else 0.0
+    if not 0 < found < inf:
+        raise OptionError(f"{where}: expected an amount above 0 without a currency, such as 0.45, got {value!r}")
+    return found
+
+
 def duration(value: str, where: str) -> float:
     """Seconds, given as ``90s``, ``30m`` or ``2h``; infinite if the text is empty."""
     if not value.strip():
@@ -231,8 +241,9 @@ def groups(value: str, where: str) -> tuple[str, ...]:
 
 
 def columns(value: str, where: str, metrics: Metrics) -> tuple[str, ...]:
-    """Comma-separated columns of tables; empty for the default ones."""
-    return _known(names(value, where), "column", where, (*metrics, *OWN))
+    """Comma-separated columns of tables, or sets of them such as gatech; empty for the default ones."""
+    given = _known(names(value, where), "column", where, (*metrics, *OWN, *SETS))
+    return tuple(dict.fromkeys(column for name in given for column in SETS.get(name, (name,))))
 
 
 def sort(value: str, where: str, metrics: Metrics) -> str:

@@ -43,6 +43,8 @@ class Options:
     budget: float
     tolerance: Mapping[str, float]
     target_accuracy: float | None
+    hourly_price: float | None
+    """What an hour of the machine costs, in the user's currency."""
     runs: int
     scale: str
     frameworks: tuple[str, ...]

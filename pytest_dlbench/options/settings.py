@@ -58,6 +58,7 @@ def run_settings(options: Options, hosts: Hosts, progress: Progress, metrics: Me
         timeout_seconds=options.timeout,
         wait_seconds=options.wait,
         target_accuracy=options.target_accuracy,
+        hourly_price=options.hourly_price,
         allocator=options.allocator,
         checkpoints=options.checkpoint,
         breaks_down=options.breakdown or options.layers,

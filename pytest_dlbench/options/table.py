@@ -22,6 +22,7 @@ from pytest_dlbench.options.parsers import (
     patience,
     positive_int,
     positive_seconds,
+    price,
     scale,
     share,
     sort,
@@ -121,6 +122,15 @@ OPTIONS = (
         default="",
         metavar="SHARE",
         help="Report when a run reached this test accuracy, such as 97% or 0.97; a target_accuracy mark overrides it.",
+    ),
+    Option(
+        name="hourly_price",
+        spelled="hourly-price",
+        parse=price,
+        default="",
+        metavar="AMOUNT",
+        help="What an hour of the machine costs, such as 0.45 in any currency: every run then has a cost, and with a"
+        " target accuracy the cost of reaching it.",
     ),
     Option(
         name="runs",
@@ -330,7 +340,8 @@ OPTIONS = (
         names_metrics=True,
         default="",
         metavar="NAMES",
-        help="Columns of the tables, such as throughput,accuracy,peak_rss,verdict; every metric is one.",
+        help="Columns of the tables, such as throughput,accuracy,peak_rss,verdict; every metric is one. gatech and"
+        " tartu stand for the columns of these studies.",
     ),
     Option(
         name="sort",

@@ -75,6 +75,7 @@ def operator_spec(
         purpose="operator",
         allocator=settings.allocator,
         wait_seconds=settings.wait_seconds,
+        hourly_price=settings.hourly_price,
         gpu_numbers=device.numbers,
     )
 

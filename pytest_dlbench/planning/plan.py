@@ -74,6 +74,8 @@ class RunSettings:
     places: Places | PlacesElsewhere = field(default_factory=Places)
     changes: tuple[Change, ...] = ()
     target_accuracy: float | None = None
+    hourly_price: float | None = None
+    """What an hour of the machine costs, in the user's currency."""
     allocator: str = TUNED
     checkpoints: bool = False
     """Whether trainings are saved, and go on in a fresh process."""
@@ -136,6 +138,7 @@ class RunSettings:
             has_layers_timed=self.times_layers,
             least_seconds=0.0 if given else outline.least_seconds,
             target_accuracy=None if outline.purpose == "inference" else self.target_accuracy,
+            hourly_price=self.hourly_price,
             allocator=self.allocator,
             wait_seconds=self.wait_seconds,
             gpu_numbers=device.numbers,

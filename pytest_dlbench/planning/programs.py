@@ -160,6 +160,7 @@ def program_spec(
         timeout_seconds=settings.timeout_seconds,
         allocator=settings.allocator,
         wait_seconds=settings.wait_seconds,
+        hourly_price=settings.hourly_price,
         gpu_numbers=device.numbers,
     )
 

@@ -109,7 +109,8 @@ class Run:
     ``speed``; ``work`` is that arithmetic, None in files older than this field. ``invalid`` says why the figures are
     not the framework's, in formats 1 and 2 in sentences. ``curve`` has all evaluations of the test split, of which the
     last is ``evaluation`` unless ``validation`` chose another one; that is None without a validation split;
-    ``target_accuracy`` is the requested one, if any. ``reported`` is what a program reported, None for a network.
+    ``target_accuracy`` is the requested one, if any, and ``hourly_price`` what an hour of the machine costs in the
+    user's currency, None if nobody said. ``reported`` is what a program reported, None for a network.
     ``hooked`` are metrics that hooks added to the session, by name, because later readers do not have the hooks.
     ``counts`` is what a step does and what was compiled for training, by the names of the metrics, counted after the
     measurement; None if nothing was counted, or in files older than this field. ``library_calls`` are what oneDNN and
@@ -147,6 +148,7 @@ class Run:
     curve: tuple[CurvePoint, ...] = ()
     validation: Validation | None = None
     target_accuracy: float | None = None
+    hourly_price: float | None = None
     inference: Inference | None = None
     operation: Operation | None = None
     usage: Mapping[str, Usage] = field(default_factory=dict)

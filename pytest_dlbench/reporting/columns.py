@@ -13,6 +13,14 @@ OWN: Mapping[str, str] = {
     "equal_to": "equal to",
     "verdict": "verdict",
 }
+# What the tables of two studies have, by the metrics that measure the same.
+SETS: Mapping[str, tuple[str, ...]] = {
+    "gatech": (
+        *("training_time", "evaluation_time", "accuracy", "user_share", "system_share", "iowait_share", "cpu_use"),
+        *("mean_rss", "peak_rss"),
+    ),
+    "tartu": ("training_time", "accuracy", "cpu_use", "mean_rss", "gpu_utilisation", "gpu_memory"),
+}
 
 
 def heading(column: str, metrics: Metrics = METRICS) -> str:

@@ -36,6 +36,9 @@ def figure(metric: str, value: float, metrics: Metrics = METRICS) -> str:
             return f"{value / 2**20:,.0f} MiB"
         case "share":
             return f"{100 * value:.2f} %"
+        case "currency":
+            # Only the user knows which one.
+            return significant(value)
         case unit:
             return f"{significant(value)} {unit}".rstrip()
 

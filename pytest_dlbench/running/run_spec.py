@@ -54,6 +54,8 @@ class RunSpec(ABC):
     slowdown: float = 0.0
     """A slowdown planted for a calibration, as a share of each step's time."""
     target_accuracy: float | None = None
+    hourly_price: float | None = None
+    """What an hour of the machine costs; None if nobody said."""
     allocator: str = launch.TUNED
     wait_seconds: float = inf
     """How long to wait for the device at most."""

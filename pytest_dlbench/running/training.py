@@ -163,6 +163,7 @@ class Attempt:
             survivors=tuple(self._survivors),
             on_battery=self._on_battery,
             target_accuracy=self.spec.target_accuracy,
+            hourly_price=self.spec.hourly_price,
             length=self.spec.length,
             compiled=compilation.state(self._code, compilation.files(self._place.caches)),
             **self._dialogue.observed(),

@@ -18,8 +18,12 @@ TOKENS = replace(records.evaluation(), top5_correct=records.TEST_EXAMPLES, answe
 
 
 OF_INFERENCE = ("latency", "latency_median", "latency_p90")
-# tests/judging/test_reaching.py has three of them.
-OF_SOME_RECIPES = {"time_to_accuracy", "epochs_to_accuracy", "reached_accuracy", "input_wait"}
+# tests/judging/test_time_to_accuracy.py has all but the last.
+OF_SOME_RECIPES = {
+    *("time_to_accuracy", "epochs_to_accuracy", "reached_accuracy", "time_to_best", "epochs_to_best", "input_wait")
+}
+# Of machines with a price: tests/judging/test_time_to_accuracy.py
+OF_PRICES = {"cost", "cost_to_accuracy"}
 # Of given weights, and of several frameworks: tests/running/test_weights.py
 OF_APPLIED = {"applied_accuracy", "applied_top5_accuracy", "output_deviation"}
 # Of JPEG files: tests/running/test_input.py
@@ -228,6 +232,7 @@ def test_every_metric_is_listed_under_its_name(name):
         - OF_CHECKPOINTS
         - OF_OPERATORS
         - OF_SEARCHES
+        - OF_PRICES
         - COUNTED
     ),
 )
@@ -436,6 +441,7 @@ def test_reading_all_gives_each_metric_one_value_a_run():
         *OF_CHECKPOINTS,
         *OF_OPERATORS,
         *OF_SEARCHES,
+        *OF_PRICES,
         *COUNTED,
     }
     assert {name: len(of_metric) for name, of_metric in values.items()} == dict.fromkeys(everywhere, 4)

@@ -1,4 +1,6 @@
-"""When a target accuracy was reached; a run that never did is censored."""
+"""When a target accuracy was reached, and what that cost; a run that never did is censored."""
+
+from dataclasses import replace
 
 import pytest
 
@@ -67,3 +69,29 @@ def test_the_best_accuracy_is_that_of_any_evaluation_and_the_final_one_that_of_t
 
 def test_an_older_run_without_a_curve_has_its_final_accuracy_as_the_best():
     assert summarise([records.run(accuracy=0.8)])["best_accuracy"] == 0.8
+
+
+def test_the_best_accuracy_is_the_first_of_the_highest():
+    found = summarise([run([0.5, 0.95, 0.95, 0.9])])
+    assert (found["best_accuracy"], found["epochs_to_best"], found["time_to_best"]) == (0.95, 1.0, 2.0)
+
+
+def test_a_run_without_a_curve_has_no_time_of_the_best():
+    assert not {"epochs_to_best", "time_to_best"} & read_all([records.run()]).keys()
+
+
+def test_the_cost_is_that_of_the_whole_run_and_of_the_training_until_the_target():
+    checked = {**ARRIVED.usage, "check_steps": records.usage(wall_seconds=2.0)}
+    priced = replace(ARRIVED, hourly_price=3.6, wall_seconds=12.0, usage=checked)
+    found = summarise([priced])
+    assert (found["cost"], found["cost_to_accuracy"]) == (pytest.approx(0.01), pytest.approx(0.002))
+
+
+def test_without_a_price_there_is_no_cost():
+    assert not {"cost", "cost_to_accuracy"} & read_all([ARRIVED]).keys()
+
+
+def test_what_was_not_reached_has_no_cost_to_accuracy():
+    found = summarise([replace(NEVER, hourly_price=3.6)])
+    assert "cost" in found
+    assert "cost_to_accuracy" not in found

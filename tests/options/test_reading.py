@@ -8,6 +8,7 @@ from pytest_dlbench import options
 from pytest_dlbench.errors import OptionError
 from pytest_dlbench.judging import GATE_FAILING, METRICS, parse_tolerances
 from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.reporting.columns import SETS
 
 ROOT = Path("/repository")
 
@@ -354,6 +355,22 @@ def test_the_error_for_an_unknown_column_or_group_suggests_the_closest_match(nam
 
 def test_columns_keep_the_order_in_which_they_were_named():
     assert read({"columns": "verdict,accuracy"}).columns == ("verdict", "accuracy")
+
+
+def test_the_columns_of_a_study_are_metrics():
+    for name, columns in SETS.items():
+        assert set(columns) <= set(METRICS)
+        assert read({"columns": f"runs,{name},accuracy"}).columns == ("runs", *columns)
+
+
+def test_a_price_is_an_amount_above_0():
+    assert read({"hourly_price": "0.45"}).hourly_price == 0.45
+    assert read({}).hourly_price is None
+
+
+@pytest.mark.parametrize("wrong", ["0", "-1", "free", "0.45 EUR", "inf"])
+def test_a_price_that_is_none_is_refused(wrong):
+    assert "expected an amount above 0 without a currency, such as 0.45" in error_of({"hourly_price": wrong})
 
 
 def test_files_are_relative_to_the_root():
