@@ -30,6 +30,17 @@ def test_each_epoch_is_evaluated_and_a_reached_target_is_reported(suite):
     result.stdout.fnmatch_lines(["*to accuracy*"])
 
 
+def test_with_a_price_a_run_and_reaching_the_target_have_a_cost(suite):
+    suite.write(builder="numpy_softmax")
+    asked = ("--dlbench-hourly-price=0.45", "--dlbench-target-accuracy=20%", "--dlbench-set=epochs=3")
+    result, case, run = measured(suite, *asked, "--dlbench-columns=tartu,cost,cost_to_accuracy")
+    figures = case["result"]["figures"]
+    assert run["hourly_price"] == 0.45
+    assert 0 < figures["cost_to_accuracy"] < figures["cost"] <= 0.45 * run["wall_seconds"] / 3600
+    assert figures["cost_to_accuracy"] == pytest.approx(0.45 * figures["time_to_accuracy"] / 3600)
+    result.stdout.fnmatch_lines(["*training time*accuracy*CPUs*mean RSS*cost*cost to accuracy*"])
+
+
 def test_a_run_that_never_reaches_its_target_is_reported(suite):
     suite.write(builder="frozen", test=MARKED.format(0.99))
     result, case, run = measured(suite)
