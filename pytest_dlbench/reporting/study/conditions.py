@@ -109,7 +109,9 @@ def _tables(cases: Sequence[Measured]) -> Iterator[Table]:
 
 
 def _versions(run: Run) -> str:
-    return ", ".join(f"{name} {version}" for name, version in sorted(of_framework(run.versions).items()))
+    """Those of packages and devices, without environment variables."""
+    found = sorted(of_framework(run.versions).items())
+    return ", ".join(f"{name} {version}" for name, version in found if not name.isupper())
 
 
 def threats(cases: Sequence[Measured], damages: Sequence[str]) -> Section:

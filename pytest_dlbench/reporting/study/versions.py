@@ -18,6 +18,7 @@ LEAD = (
     " too."
 )
 MAIN_METRIC = "step_time"
+SUMMARISED = (MAIN_METRIC, "peak_rss")
 
 # Of two versions and a workload, the sessions in the order of their journals.
 Comparisons = Mapping[tuple[str, str, str], Sequence[Measured]]
@@ -49,12 +50,25 @@ def _workload(case: Measured) -> str:
 
 
 def _counts(found: Comparisons) -> Iterator[str]:
-    """A line for each two versions: how many of their cases ended how."""
-    of_versions: dict[tuple[str, str], Counter[str]] = {}
+    """A line for each two versions: how many of their cases ended how, and by what time and memory changed."""
+    of_versions: dict[tuple[str, str], list[Sequence[Measured]]] = {}
     for (old, new, _), sessions in found.items():
-        of_versions.setdefault((old, new), Counter())[_outcome(sessions)] += 1
-    for (old, new), outcomes in of_versions.items():
-        yield f"{old} → {new}: " + ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items())
+        of_versions.setdefault((old, new), []).append(sessions)
+    for (old, new), cases in of_versions.items():
+        outcomes = Counter(map(_outcome, cases))
+        counts = ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items())
+        changes_by = (_range(metric, [sessions[0] for sessions in cases]) for metric in SUMMARISED)
+        yield "; ".join((f"{old} → {new}: {counts}", *filter(None, changes_by)))
+
+
+def _range(metric: str, cases: Sequence[Measured]) -> str:
+    """From which ratio to which a metric changed; empty if no case has one."""
+    verdicts = (verdict for case in cases for verdict in case.result.verdicts if verdict.metric == metric)
+    ratios = sorted(verdict.change for verdict in verdicts if verdict.change is not None)
+    if not ratios:
+        return ""
+    span = dict.fromkeys(f"{ratio:.2f}" for ratio in (ratios[0], ratios[-1]))
+    return f"{METRICS[metric].heading} {' to '.join(span)} times"
 
 
 def _outcome(sessions: Sequence[Measured]) -> str:

@@ -30,7 +30,7 @@ def rows(*cases):
 def test_a_case_has_its_verdict_the_change_of_a_step_and_what_else_changed():
     found, counts = rows(in_session("1", CaseOutcome.REGRESSED, EQUIVALENT, MEMORY))
     assert found == [("regressed", "1.010 [0.990, 1.030]", "peak RSS regressed, ratio 1.200 [1.150, 1.250]", "3")]
-    assert counts == ("pytorch==2.12.0 → pytorch==2.13.0: 1 regressed",)
+    assert counts == ("pytorch==2.12.0 → pytorch==2.13.0: 1 regressed; step 10 % 1.01 times; peak RSS 1.20 times",)
 
 
 @pytest.mark.parametrize(
@@ -41,12 +41,22 @@ def test_a_second_session_confirms_a_regression_or_does_not(later, said):
     first = in_session("1", CaseOutcome.REGRESSED, verdict())
     found, counts = rows(in_session("2", later, verdict()), first)
     assert [row[0] for row in found] == [said]
-    assert counts == (f"pytorch==2.12.0 → pytorch==2.13.0: 1 {said}",)
+    assert counts[0].startswith(f"pytorch==2.12.0 → pytorch==2.13.0: 1 {said}; step 10 % ")
 
 
 def test_a_case_without_figures_has_a_dash():
     found, _ = rows(in_session("1", CaseOutcome.DIVERGED))
     assert found == [("diverged", "–", "–", "3")]
+
+
+def test_the_changes_of_several_cases_are_from_the_least_to_the_most():
+    _, faster = both_sides(step=0.005, verdicts=(verdict(change=0.5, outcome=VerdictOutcome.IMPROVED),))
+    other = replace(faster.result.case, model="another", id="training-pytorch==2.13.0-another-digits28-cpu")
+    _, counts = rows(
+        in_session("1", CaseOutcome.REGRESSED, EQUIVALENT),
+        replace(faster, session="1", result=replace(faster.result, case=other)),
+    )
+    assert counts[0].endswith("; step 10 % 0.50 to 1.01 times")
 
 
 def test_without_pairs_the_command_that_records_them_is_named():
@@ -71,10 +81,13 @@ def test_pairs_are_in_their_own_section_and_not_among_the_frameworks(tmp_path):
 
 def test_the_versions_of_both_sides_are_listed(tmp_path):
     journals = tmp_path / "journals"
-    write_pairs(Journal(journals), both_sides())
+    sides = both_sides()
+    passive = [replace(run, versions={**run.versions, "OMP_WAIT_POLICY": "PASSIVE"}) for run in sides[0].runs]
+    write_pairs(Journal(journals), (replace(sides[0], runs=tuple(passive)), sides[1]))
     page = study.make(tmp_path).files["index.md"].decode()
     _, _, listed = page.partition("**Versions, as the workers reported them**")
     listed = listed.partition("## ")[0]
     assert "| pytorch==2.12.0 |" in listed
     assert "| pytorch==2.13.0 |" in listed
+    assert "PASSIVE" not in listed
     assert "6 runs" not in page
