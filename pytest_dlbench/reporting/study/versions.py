@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.records import CaseOutcome, Verdict, VerdictOutcome
@@ -16,6 +17,10 @@ LEAD = (
     "Two versions ran in pairs of fresh processes, and where they could, took single steps in turn. A case regressed if"
     " the interval of a change is entirely beyond the tolerance; it is confirmed if it regressed in a second session,"
     " too."
+)
+OF_PICTURE = (
+    "Each line is the interval of a change of the time of a step, its mark the estimate, and the grey band the"
+    " tolerance: outside of it, the time has changed."
 )
 MAIN_METRIC = "step_time"
 SUMMARISED = (MAIN_METRIC, "peak_rss")
@@ -39,14 +44,16 @@ def section(cases: Sequence[Measured]) -> Section | Lacking:
 def _comparisons(cases: Sequence[Measured]) -> Comparisons:
     found: dict[tuple[str, str, str], list[Measured]] = {}
     for case in sorted(cases, key=lambda one: one.session):
-        if pairing := case.result.pairing:
-            found.setdefault((pairing.old.framework, case.case.framework, _workload(case)), []).append(case)
+        if case.result.pairing:
+            found.setdefault(_compared(case), []).append(case)
     return found
 
 
-def _workload(case: Measured) -> str:
-    threads = many(case.case.threads, "thread")
-    return " · ".join((case.case.model, case.case.dataset, threads))
+def _compared(case: Measured) -> tuple[str, str, str]:
+    """Both versions, and what they trained."""
+    old = case.result.pairing.old.framework if case.result.pairing else ""
+    workload = " · ".join((case.case.model, case.case.dataset, many(case.case.threads, "thread")))
+    return old, case.case.framework, workload
 
 
 def _counts(found: Comparisons) -> Iterator[str]:
@@ -100,8 +107,20 @@ def _stated(verdict: Verdict) -> str:
 
 
 def _picture(cases: Sequence[Measured]) -> Iterator[Picture]:
-    chart = changes.chart(cases, {MAIN_METRIC: METRICS[MAIN_METRIC]})
+    shown = _labelled([case for case in cases if case.result.pairing])
+    chart = changes.chart(shown, {MAIN_METRIC: METRICS[MAIN_METRIC]})
     if isinstance(chart, Chart):
         outcomes = Counter(str(row[3]) for row in chart.rows)
         words = ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items())
-        yield pictures.drawn(chart, cases, name="versions", alt=f"Changes of the time of a step: {words}")
+        drawn = pictures.drawn(chart, shown, name="versions", alt=f"Changes of the time of a step: {words}")
+        yield replace(drawn, caption=OF_PICTURE)
+
+
+def _labelled(cases: Sequence[Measured]) -> Sequence[Measured]:
+    """The same with the versions and the network as labels, and what else is needed to distinguish them."""
+    versions = [f"{old} → {new}" for (old, new, _) in map(_compared, cases)]
+    labels = [f"{sides} · {case.case.model}" for sides, case in zip(versions, cases, strict=True)]
+    longer = [f"{sides} · {case.cell}" for sides, case in zip(versions, cases, strict=True)]
+    count = Counter(labels)
+    found = zip(cases, labels, longer, strict=True)
+    return [replace(case, label=label if count[label] == 1 else full) for case, label, full in found]

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_dlbench.records import CaseOutcome, VerdictOutcome
 from pytest_dlbench.reporting.study import study, versions
-from pytest_dlbench.reporting.study.document import Lacking, Table
+from pytest_dlbench.reporting.study.document import Lacking, Picture, Table
 from pytest_dlbench.storing import Journal
 from tests.doubles.judged import both_sides, judged, measured, write, write_pairs
 from tests.doubles.records import verdict
@@ -91,3 +91,13 @@ def test_the_versions_of_both_sides_are_listed(tmp_path):
     assert "| pytorch==2.13.0 |" in listed
     assert "PASSIVE" not in listed
     assert "6 runs" not in page
+
+
+def test_the_picture_names_versions_and_networks():
+    first = in_session("1", CaseOutcome.PASSED, EQUIVALENT)
+    (picture,) = (block for block in versions.section(measured(first)).blocks if isinstance(block, Picture))
+    assert "pytorch==2.12.0 → pytorch==2.13.0 · tartu-mnist-cnn" in picture.svg
+    again = in_session("2", CaseOutcome.PASSED, EQUIVALENT)
+    (picture,) = (block for block in versions.section(measured(first, again)).blocks if isinstance(block, Picture))
+    for session in ("1", "2"):
+        assert f"pytorch==2.12.0 → pytorch==2.13.0 · tartu-mnist-cnn · {session} · step 10 %" in picture.svg
