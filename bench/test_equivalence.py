@@ -29,6 +29,9 @@ LOOSER = {
     # losses, by 9e-4 and 1e-3 from these; PyTorch with such a gradient agrees with it within 2e-7, 7e-7 and 2.4e-5.
     "tartu-mnist-cnn": {"caffe2": 2e-3},
     "tartu-cifar10-cnn": {"caffe2": 2e-3},
+    # With this seed, a maximum or a zero is closer than float32 resolves: Keras on torch is within 2e-7 of the golden
+    # losses for five steps, and 3.3e-5 off after the eighth. With another seed it is within 2.1e-7 of PyTorch.
+    "rosetta-cifar10-cnn": {"keras-torch": 5e-5},
 }
 
 

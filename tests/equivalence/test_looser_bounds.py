@@ -21,7 +21,7 @@ from tests.worker.places import place_of
 from tests.worker.test_builders_agree import PADDINGS, PRECISE
 
 BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
-ROUNDED = sorted({name for bounds in LOOSER.values() for name in bounds} - {"caffe2"})
+ROUNDED = sorted(LOOSER["gatech-lenet"].keys() - {"caffe2"})
 
 
 def figures(spec: NetworkSpec) -> list[float]:
@@ -32,10 +32,10 @@ def figures(spec: NetworkSpec) -> list[float]:
     return [*run.training.losses, run.evaluation.loss]
 
 
-def golden(model: str, framework: str) -> NetworkSpec:
+def golden(model: str, framework: str, dataset: str = "digits28") -> NetworkSpec:
     """The training of the golden losses, in float64."""
     place_of(framework, "bounds")
-    return replace(make_golden.spec(framework, model, "digits28"), is_timed=False)
+    return replace(make_golden.spec(framework, model, dataset), is_timed=False)
 
 
 def single(spec: NetworkSpec) -> NetworkSpec:
@@ -50,11 +50,22 @@ def with_every_maximum(spec: NetworkSpec, tmp_path: Path) -> NetworkSpec:
     return replace(spec, framework=double, place=place, recipe=replace(spec.recipe, precision="float64"))
 
 
-def test_bounds_are_looser_for_two_reasons_and_both_are_shown_here():
+def test_bounds_are_looser_for_three_reasons_and_all_are_shown_here():
     assert {(model, name) for model, bounds in LOOSER.items() for name in bounds} == {
         *(("gatech-lenet", name) for name in ROUNDED),
-        *((model, "caffe2") for model in LOOSER),
+        *((model, "caffe2") for model in ("gatech-lenet", "tartu-mnist-cnn", "tartu-cifar10-cnn")),
+        ("rosetta-cifar10-cnn", "keras-torch"),
     }
+
+
+@pytest.mark.parametrize("framework", ["keras-torch"])
+def test_with_another_seed_the_loosened_network_is_trained_as_by_pytorch(framework):
+    # Keras computes no float64 on torch, which would show that only rounding differs.
+    ours, pytorch = (
+        figures(replace(single(golden("rosetta-cifar10-cnn", name, "digits32")), seed=4))
+        for name in (framework, "pytorch")
+    )
+    assert ours == pytest.approx(pytorch, rel=BOUND / 10, abs=0)
 
 
 @pytest.mark.parametrize("framework", ROUNDED)
