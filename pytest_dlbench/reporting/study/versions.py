@@ -16,7 +16,8 @@ TITLE = "What new versions changed"
 LEAD = (
     "Two versions ran in pairs of fresh processes, and where they could, took single steps in turn. A case regressed if"
     " the interval of a change is entirely beyond the tolerance; it is confirmed if it regressed in a second session,"
-    " too."
+    " too. Intervals only ever narrow from pair to pair: one that no longer contains the ratio shows that the machine"
+    " changed meanwhile, and the case is inconclusive."
 )
 OF_PICTURE = (
     "Each line is the interval of a change of the time of a step, its mark the estimate, and the grey band the"
