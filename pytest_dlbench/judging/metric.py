@@ -20,10 +20,13 @@ View = Literal[
     "sweeps",
     "scaling",
     "study",
+    "gatech",
+    "tartu",
 ]
 """Where metrics are shown by default: the tables of a session, its page, the statement that the page makes on a case
 that nothing was compared with, GitHub's summary, the comparison of frameworks, ``dlbench history``, ``dlbench baseline
-list``, the lines of finished runs, the chart of sweeps, tables of several workers, ``dlbench study``."""
+list``, the lines of finished runs, the chart of sweeps, tables of several workers, ``dlbench study``, and the tables
+that are laid out as in the papers of gatech and tartu."""
 
 LARGEST = {"s": 1e8, "bytes": 1e18}
 

@@ -379,6 +379,8 @@ BUILT_IN = (
             "progress",
             "sweeps",
             "study",
+            "gatech",
+            "tartu",
         ),
     ),
     *_of_validation(),
@@ -529,6 +531,7 @@ BUILT_IN = (
     ),
     Metric(
         name="cost",
+        label="cost",
         unit="currency",
         better="lower",
         kind="ratio",
@@ -554,7 +557,7 @@ BUILT_IN = (
         smallest_spread=0.002,
         is_robust=False,
         is_exact=True,
-        default_views=("table", "page", "summary", "side_by_side", "history", "baseline", "scaling", "study"),
+        default_views=("table", "page", "summary", "side_by_side", "history", "baseline", "scaling", "study", "gatech"),
     ),
     Metric(
         # Growth of the resident set over all steps after the warm-up.
@@ -581,7 +584,7 @@ BUILT_IN = (
         better="lower",
         kind="ratio",
         value=readings.cpu_use,
-        default_views=("table", "page", "scaling"),
+        default_views=("table", "page", "scaling", "gatech", "tartu"),
     ),
     Metric(
         name="peak_cpu_use",
@@ -600,6 +603,7 @@ BUILT_IN = (
         kind="points",
         value=readings.processors_share(lambda usage: usage.user_seconds),
         is_optional=True,
+        default_views=("gatech",),
     ),
     Metric(
         name="system_share",
@@ -609,6 +613,7 @@ BUILT_IN = (
         kind="points",
         value=readings.processors_share(lambda usage: usage.system_seconds),
         is_optional=True,
+        default_views=("gatech",),
     ),
     Metric(
         name="iowait_share",
@@ -618,6 +623,7 @@ BUILT_IN = (
         kind="points",
         value=readings.processors_share(readings.iowait_seconds),
         is_optional=True,
+        default_views=("gatech",),
     ),
     Metric(
         name="mean_rss",
@@ -626,6 +632,7 @@ BUILT_IN = (
         better="lower",
         kind="ratio",
         value=lambda run: float(readings.phase(run).rss_mean_bytes),
+        default_views=("gatech", "tartu"),
     ),
     Metric(
         name="evaluation_time",
@@ -636,6 +643,7 @@ BUILT_IN = (
         value=lambda run: readings.evaluation_time(run) or None,
         purpose="training",
         is_optional=True,
+        default_views=("gatech",),
     ),
     Metric(
         name="token_throughput",
@@ -699,7 +707,7 @@ BUILT_IN = (
         value=readings.training_time,
         purpose="training",
         needs_whole_recipe=True,
-        default_views=("study",),
+        default_views=("study", "gatech", "tartu"),
     ),
     Metric(
         name="load_time",
@@ -836,6 +844,7 @@ BUILT_IN = (
         kind="ratio",
         value=readings.of_gpus("memory_peak_bytes", max),
         is_optional=True,
+        default_views=("tartu",),
     ),
     Metric(
         name="gpu_step_time",
@@ -865,6 +874,7 @@ BUILT_IN = (
         kind="ratio",
         value=readings.of_gpus("utilisation", fmean),
         is_optional=True,
+        default_views=("tartu",),
     ),
     Metric(
         name="peak_gpu_utilisation",

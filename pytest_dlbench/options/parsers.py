@@ -11,7 +11,7 @@ from pytest_dlbench.judging import GATE_FAILING, Metrics, parse_tolerances
 from pytest_dlbench.judging.alpha_spending import FIRST_LOOK, LAST_LOOK
 from pytest_dlbench.planning.matrix import SCALES
 from pytest_dlbench.records import CaseOutcome
-from pytest_dlbench.reporting.columns import GROUPS, OWN, SETS
+from pytest_dlbench.reporting.columns import GROUPS, OWN, STUDIES, expanded
 from pytest_dlbench.reporting.extras import require_report
 from pytest_dlbench.running.launch import ALLOCATORS
 from pytest_dlbench.storing.resuming import NEWEST
@@ -241,9 +241,8 @@ def groups(value: str, where: str) -> tuple[str, ...]:
 
 
 def columns(value: str, where: str, metrics: Metrics) -> tuple[str, ...]:
-    """Comma-separated columns of tables, or sets of them such as gatech; empty for the default ones."""
-    given = _known(names(value, where), "column", where, (*metrics, *OWN, *SETS))
-    return tuple(dict.fromkeys(column for name in given for column in SETS.get(name, (name,))))
+    """Comma-separated columns of tables, or studies that stand for theirs; empty for the default ones."""
+    return expanded(_known(names(value, where), "column", where, (*metrics, *OWN, *STUDIES)), metrics)
 
 
 def sort(value: str, where: str, metrics: Metrics) -> str:

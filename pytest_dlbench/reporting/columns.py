@@ -1,9 +1,10 @@
 """The layout of a session's tables: columns, order and groups."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pytest_dlbench.judging import METRICS, Metric, Metrics, shown_in
+from pytest_dlbench.judging.metric import View
 
 GROUPS = ("framework", "model", "dataset", "device", "mark")
 # Columns that are not metrics, and their headings.
@@ -13,14 +14,16 @@ OWN: Mapping[str, str] = {
     "equal_to": "equal to",
     "verdict": "verdict",
 }
-# What the tables of two studies have, by the metrics that measure the same.
-SETS: Mapping[str, tuple[str, ...]] = {
-    "gatech": (
-        *("training_time", "evaluation_time", "accuracy", "user_share", "system_share", "iowait_share", "cpu_use"),
-        *("mean_rss", "peak_rss"),
-    ),
-    "tartu": ("training_time", "accuracy", "cpu_use", "mean_rss", "gpu_utilisation", "gpu_memory"),
-}
+# Views that stand for their metrics among the columns: those of the tables in two studies.
+STUDIES: tuple[View, ...] = ("gatech", "tartu")
+
+
+def expanded(given: Sequence[str], metrics: Metrics = METRICS) -> tuple[str, ...]:
+    """The columns with a study's metrics in place of its name, each once."""
+    of_studies: Mapping[str, Sequence[str]] = {
+        view: [metric.name for metric in shown_in(view, metrics)] for view in STUDIES
+    }
+    return tuple(dict.fromkeys(column for name in given for column in of_studies.get(name, [name])))
 
 
 def heading(column: str, metrics: Metrics = METRICS) -> str:

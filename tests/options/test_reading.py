@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from pytest_dlbench import options
 from pytest_dlbench.errors import OptionError
-from pytest_dlbench.judging import GATE_FAILING, METRICS, parse_tolerances
+from pytest_dlbench.judging import GATE_FAILING, METRICS, parse_tolerances, shown_in
 from pytest_dlbench.records import CaseOutcome
-from pytest_dlbench.reporting.columns import SETS
+from pytest_dlbench.reporting.columns import STUDIES
 
 ROOT = Path("/repository")
 
@@ -358,9 +358,10 @@ def test_columns_keep_the_order_in_which_they_were_named():
 
 
 def test_the_columns_of_a_study_are_metrics():
-    for name, columns in SETS.items():
-        assert set(columns) <= set(METRICS)
-        assert read({"columns": f"runs,{name},accuracy"}).columns == ("runs", *columns)
+    for study in STUDIES:
+        columns = [metric.name for metric in shown_in(study, METRICS)]
+        assert {"accuracy", "training_time", "cpu_use", "mean_rss"} <= set(columns)
+        assert read({"columns": f"runs,{study},accuracy"}).columns == ("runs", *columns)
 
 
 def test_a_price_is_an_amount_above_0():
