@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 
-from pytest_dlbench.judging import METRICS, Metrics
+from pytest_dlbench.judging import METRICS, Metric, Metrics
 from pytest_dlbench.records import RecurrentKernel, Verdict
 from pytest_dlbench.records.reasons import CountChange, KernelsChanged
 
@@ -41,6 +41,11 @@ def figure(metric: str, value: float, metrics: Metrics = METRICS) -> str:
             return significant(value)
         case unit:
             return f"{significant(value)} {unit}".rstrip()
+
+
+def subject(metric: Metric) -> str:
+    """What a metric is of, within a sentence or where its heading would be too short: ``time of a step``."""
+    return f"time of a {metric.timed}" if metric.timed else metric.heading
 
 
 def bound(metric: str, value: float, metrics: Metrics = METRICS) -> str:

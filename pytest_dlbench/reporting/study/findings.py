@@ -158,7 +158,10 @@ def _span(name: str, case: Measured) -> str:
     values = sorted(value for run in case.sound if (value := METRICS[name].figure(run)) is not None)
     if not values:
         return "–"
-    middle, low, high = (figures.figure(name, value) for value in (median(values), values[0], values[-1]))
+    return _between(*(figures.figure(name, value) for value in (median(values), values[0], values[-1])))
+
+
+def _between(middle: str, low: str, high: str) -> str:
     return f"{middle} [{low}, {high}]" if low != high else middle
 
 
@@ -194,8 +197,7 @@ def _correlated(case: Measured) -> tuple[str, ...] | None:
 
 def _extent(values: Sequence[float]) -> str:
     """Their median, and from where to where they are."""
-    middle, low, high = (f"{value:.2f}" for value in (median(values), min(values), max(values)))
-    return f"{middle} [{low}, {high}]" if low != high else middle
+    return _between(*(f"{value:.2f}" for value in (median(values), min(values), max(values))))
 
 
 def _title(chart: Chart, cases: Sequence[Measured]) -> str:

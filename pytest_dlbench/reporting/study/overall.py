@@ -9,6 +9,7 @@ from pytest_dlbench.judging import METRICS, Metric, shown_in
 from pytest_dlbench.judging.frameworks import ALPHA, RANKED_DATASETS, holm
 from pytest_dlbench.judging.intervals import Interval
 from pytest_dlbench.judging.over_workloads import Comparison, Runs, compare, least_signed_rank, signed_rank
+from pytest_dlbench.reporting import figures
 from pytest_dlbench.reporting.charts import Measured, frameworks, ranks
 from pytest_dlbench.reporting.figures import significant
 from pytest_dlbench.reporting.study.conditions import is_shortened
@@ -48,8 +49,7 @@ def section(cases: Sequence[Measured]) -> Section | Lacking:
         because = f"two frameworks with {RANKED_DATASETS} workloads in common are needed"
         command = "pytest bench -m training --dlbench-scale smoke --dlbench-runs 5 --dlbench-models all"
         return Lacking(title=TITLE, because=because, command=command)
-    tested = [_over_runs(cases)] if any(True for _ in frameworks.groups(cases)) else []
-    return Section(title=TITLE, blocks=(Paragraph(text=LEAD), *tables, Paragraph(text=OF_RUNS), *tested))
+    return Section(title=TITLE, blocks=(Paragraph(text=LEAD), *tables, Paragraph(text=OF_RUNS), _over_runs(cases)))
 
 
 def _tables(members: Mapping[str, Mapping[str, Measured]], device: str) -> Iterator[Table]:
@@ -79,7 +79,7 @@ def _of_framework(metric: Metric, members: Mapping[str, Measured]) -> Iterator[t
 
 
 def _table(metric: Metric, found: Sequence[Comparison], device: str) -> Table:
-    first, name = found[0], f"time of a {metric.timed}" if metric.timed else metric.heading
+    first, name = found[0], figures.subject(metric)
     least = _p_value(least_signed_rank(first.workloads, first.pairs))
     headings = (
         "framework",

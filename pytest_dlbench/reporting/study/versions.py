@@ -76,7 +76,7 @@ def _range(metric: str, cases: Sequence[Measured]) -> str:
     if not ratios:
         return ""
     span = dict.fromkeys(f"{ratio:.2f}" for ratio in (ratios[0], ratios[-1]))
-    return f"{METRICS[metric].heading} {' to '.join(span)} times"
+    return f"{figures.subject(METRICS[metric])} {' to '.join(span)} times"
 
 
 def _outcome(sessions: Sequence[Measured]) -> str:
