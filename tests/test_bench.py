@@ -94,6 +94,18 @@ def test_all_models_are_asked_for_by_the_option_alone():
     assert not why
 
 
+def test_the_mark_of_a_study_adds_its_models_to_the_default():
+    # The row of the study that its readers repeat.
+    row = ("-m", "tartu and cnn", "--dlbench-datasets=fashion-mnist", "--dlbench-scale=full")
+    assert collected("bench", *row)[0] == ["tartu-mnist-cnn-fashion-mnist-cpu"]
+    others, _ = collected("bench", "-m", "not tartu and training", "--dlbench-datasets=digits28")
+    assert others == ["gatech-lenet-digits28-cpu", "hkbu-fcn-r-digits28-cpu"]
+
+
+def test_models_that_the_command_line_names_are_all_that_the_mark_of_a_study_selects_from():
+    assert not collected("bench", "-m", "tartu", "--dlbench-models=gatech-lenet")[0]
+
+
 def test_a_node_id_finds_its_case():
     one = "tartu-imdb-lstm-pydoc-topics500-cpu"
     assert collected(f"bench/test_training.py::test_training[pytorch-{one}]")[0] == [one]

@@ -1,5 +1,6 @@
 """The matrix in pytest: the axes that a test uses become one joint parametrization with the fitting cells."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -197,7 +198,8 @@ def _values(metafunc: pytest.Metafunc, axis: str, registry: Registry, asked: Opt
         where = f"fixture {axis!r} in {definitions[-1].baseid or 'conftest.py'}"
         own = [registry.find(axis, _plain(given), where) for given in definitions[-1].params]
         asked_for = registry.named_in(axis, _node_ids(metafunc.config)) if axis in BY_PATTERN else ()
-        return _named_once(axis, [*own, *asked_for])
+        of_studies = _of_studies(registry, metafunc.config.option.markexpr) if axis == "model" else ()
+        return _named_once(axis, [*own, *asked_for, *of_studies])
     return [value for value in registry.values[axis].values() if not isinstance(value, Device) or value.is_available]
 
 
@@ -219,6 +221,12 @@ def _node_ids(config: pytest.Config) -> Sequence[str]:
         assert config.cache
         return list(config.cache.get("cache/lastfailed", {}))
     return config.args if all(argument.endswith("]") for argument in config.args) else ()
+
+
+def _of_studies(registry: Registry, expression: str) -> list[Value]:
+    """The models of the studies that ``-m`` names, whatever their suite's default is: it selects among them."""
+    words = set(re.findall(r"[\w-]+", expression)) - FIXED_MARKS.keys()
+    return [model for model in registry.values["model"].values() if not words.isdisjoint(model.marks)]
 
 
 def _absent(frameworks: Sequence[Framework], asked: Options) -> dict[str, str]:
