@@ -1,11 +1,14 @@
 """The suite in bench/: which of its cases are collected, in which order."""
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from pytest_dlbench.reporting.study import row
 
 ROOT = Path(__file__).parents[1]
 FEW = ("--dlbench-frameworks=pytorch", "--dlbench-devices=cpu")
@@ -95,11 +98,16 @@ def test_all_models_are_asked_for_by_the_option_alone():
 
 
 def test_the_mark_of_a_study_adds_its_models_to_the_default():
-    # The row of the study that its readers repeat.
-    row = ("-m", "tartu and cnn", "--dlbench-datasets=fashion-mnist", "--dlbench-scale=full")
-    assert collected("bench", *row)[0] == ["tartu-mnist-cnn-fashion-mnist-cpu"]
     others, _ = collected("bench", "-m", "not tartu and training", "--dlbench-datasets=digits28")
     assert others == ["gatech-lenet-digits28-cpu", "hkbu-fcn-r-digits28-cpu"]
+
+
+def test_the_row_that_readers_of_the_study_repeat_is_a_training_in_each_of_its_frameworks():
+    command = shlex.split(row.SESSION)
+    assert command[:2] == ["pytest", "bench"]
+    found = node_ids(*command[2:], "--dlbench-devices=cpu")
+    cell = "-".join(row.ROW[:2])
+    assert found == [f"bench/test_training.py::test_training[{name}-{cell}-cpu]" for name in row.FRAMEWORKS]
 
 
 def test_models_that_the_command_line_names_are_all_that_the_mark_of_a_study_selects_from():

@@ -11,7 +11,7 @@ from pytest_dlbench.reporting.charts import Measured, frameworks
 from pytest_dlbench.reporting.page.gathering import Gathered, gather
 from pytest_dlbench.reporting.published import register, verdicts
 from pytest_dlbench.reporting.published.observing import observe
-from pytest_dlbench.reporting.study import conditions, document, versions
+from pytest_dlbench.reporting.study import conditions, document, row, versions
 from pytest_dlbench.reporting.study.conditions import many
 from pytest_dlbench.reporting.study.document import Commands, Lacking, Paragraph, Section, Study
 from pytest_dlbench.reporting.study.findings import findings
@@ -55,7 +55,8 @@ def make(folder: Path) -> Made:
     # Cases of A/B sessions answer another question than cases of different frameworks.
     alone = tuple(case for case in sides if case.result.pairing is None)
     parts = (*findings(alone), versions.section(sides))
-    lacking = tuple(part for part in parts if isinstance(part, Lacking))
+    to_repeat = row.section(alone)
+    lacking = tuple(part for part in (*parts, to_repeat) if isinstance(part, Lacking))
     sections = (
         _abstract(sides, alone, found),
         conditions.what_was_run(sides, [case for case in gathered.cases if case.is_baseline]),
@@ -64,6 +65,7 @@ def make(folder: Path) -> Made:
         flaws(),
         conditions.threats(sides, gathered.damages),
         *([_missing(lacking)] if lacking else []),
+        *([to_repeat] if isinstance(to_repeat, Section) else []),
         _repeat(gathered),
     )
     files = document.written(Study(title=TITLE, sections=sections))
