@@ -25,6 +25,9 @@ PAIRS_ONLY = frozenset({"budget", "max_runs", "false_alarms"})
 
 TOLERANCE = next(option for option in OPTIONS if option.name == "tolerance")
 
+# The default --dlbench-timeout at scale full: no sound training of a whole recipe ends because of it.
+WHOLE_RECIPE_SECONDS = 86400.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
@@ -105,9 +108,12 @@ def read(
     texts = names(",".join(command_line(TOLERANCE.key) or ()), TOLERANCE.flag)
     later = tuple(text for text in texts if has_marks and _is_of_other(text, metrics))
     typed = given_tolerances((text for text in texts if text not in later), TOLERANCE.flag, metrics)
-    if command_line("dlbench_threads") is None and ini("dlbench_threads") is None:
+    unset = {option.name for option in OPTIONS if command_line(option.key) is None and ini(option.key) is None}
+    if "threads" in unset:
         # All numbers of workers get as many threads each, so that only their number differs.
         values["threads"] = tuple(max(1, count // max(values["workers"])) for count in values["threads"])
+    if "timeout" in unset and values["scale"] == "full":
+        values["timeout"] = WHOLE_RECIPE_SECONDS
     # One metric on the command line leaves the ini file's others as they are.
     values["tolerance"] = {**_value(TOLERANCE, lambda _: None, ini, metrics), **typed}
     again = tuple(_again(values["runs"], command_line))

@@ -230,7 +230,7 @@ OPTIONS = (
         parse=positive_seconds,
         default="600",
         metavar="SECONDS",
-        help="Stop a run that takes longer than this, in seconds.",
+        help="Stop a run that takes longer than this, in seconds; at scale full the default is 86400, a day.",
     ),
     Option(
         name="wait",

@@ -82,6 +82,12 @@ def test_by_default_a_worker_has_all_cores():
     assert read().threads[0] >= 1
 
 
+def test_a_run_of_a_whole_recipe_has_a_day_unless_a_timeout_is_given():
+    assert read({"scale": "full"}).timeout == 86400.0
+    assert read({"scale": "full", "timeout": "60"}).timeout == 60.0
+    assert read({"scale": "full"}, {"timeout": "60"}).timeout == 60.0
+
+
 # The command line and the ini file
 
 GIVEN = [
