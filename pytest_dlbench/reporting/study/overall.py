@@ -44,7 +44,7 @@ class Tested:
 def section(cases: Sequence[Measured]) -> Section | Lacking:
     """A table for each device and metric, and one of the tests over runs."""
     devices = dict.fromkeys(case.case.device for case in cases)
-    tables = [table for device in devices for table in _tables(ranks.workloads(cases, device), device)]
+    tables = [table for device in devices for table in _tables(cases, device)]
     if not tables:
         because = f"two frameworks with {RANKED_DATASETS} workloads in common are needed"
         command = "pytest bench -m training --dlbench-scale smoke --dlbench-runs 5 --dlbench-models all"
@@ -52,11 +52,16 @@ def section(cases: Sequence[Measured]) -> Section | Lacking:
     return Section(title=TITLE, blocks=(Paragraph(text=LEAD), *tables, Paragraph(text=OF_RUNS), _over_runs(cases)))
 
 
-def _tables(members: Mapping[str, Mapping[str, Measured]], device: str) -> Iterator[Table]:
+def comparisons(metric: Metric, cases: Sequence[Measured], device: str) -> tuple[Comparison, ...]:
+    """Every framework but the best one on a device, best first; none if too few workloads have the metric."""
+    found = compare(metric, _runs(metric, ranks.workloads(cases, device)))
+    return found if found and found[0].workloads >= RANKED_DATASETS else ()
+
+
+def _tables(cases: Sequence[Measured], device: str) -> Iterator[Table]:
     """One for each metric that enough workloads of two frameworks have."""
     for metric in _metrics():
-        found = compare(metric, _runs(metric, members))
-        if found and found[0].workloads >= RANKED_DATASETS:
+        if found := comparisons(metric, cases, device):
             yield _table(metric, found, device)
 
 

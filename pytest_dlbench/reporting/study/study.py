@@ -1,18 +1,15 @@
 """The study as a whole: its sections from journals, and the comparison with the committed files."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.reporting.charts import Measured, frameworks
 from pytest_dlbench.reporting.page.gathering import Gathered, gather
-from pytest_dlbench.reporting.published import register, verdicts
+from pytest_dlbench.reporting.published import register
 from pytest_dlbench.reporting.published.observing import observe
-from pytest_dlbench.reporting.study import conditions, document, row, versions
-from pytest_dlbench.reporting.study.conditions import many
+from pytest_dlbench.reporting.study import abstract, conditions, document, row, versions
 from pytest_dlbench.reporting.study.document import Commands, Lacking, Paragraph, Section, Study
 from pytest_dlbench.reporting.study.findings import findings
 from pytest_dlbench.reporting.study.verdicts import claims, flaws
@@ -58,7 +55,7 @@ def make(folder: Path) -> Made:
     to_repeat = row.section(alone)
     lacking = tuple(part for part in (*parts, to_repeat) if isinstance(part, Lacking))
     sections = (
-        _abstract(sides, alone, found),
+        abstract.section(sides, alone, found),
         conditions.what_was_run(sides, [case for case in gathered.cases if case.is_baseline]),
         *(part for part in parts if isinstance(part, Section)),
         claims(found),
@@ -93,45 +90,6 @@ def _content(path: Path) -> bytes | None:
 def _superfluous(folder: Path, made: Made) -> list[str]:
     there = sorted(f"pictures/{path.name}" for path in folder.joinpath("pictures").glob("*.svg"))
     return [name for name in there if name not in made.files]
-
-
-def _abstract(cases: Sequence[Measured], alone: Sequence[Measured], found: Sequence[register.Verdict]) -> Section:
-    """What a reader in a hurry must know; those ``alone`` did not run in pairs."""
-    extent = conditions.extent(cases)
-    trained = (
-        f"{many(len(extent.frameworks), 'framework')} trained {many(len(extent.models), 'network')} on"
-        f" {many(len(extent.datasets), 'data set')}, in {many(extent.runs, 'run')} with"
-        f" {many(len(extent.seeds), 'seed')}, at scale {', '.join(extent.scales)}."
-    )
-    short = (
-        f" In {extent.shortened:,} of {many(extent.cases, 'case')} the training is shorter than its recipe: these show"
-        " how long steps take here, and not how accurate the networks become."
-        if extent.shortened
-        else ""
-    )
-    disturbed = (
-        f" The machine was busy with other work in {extent.disturbed:,} of {many(extent.runs, 'run')}."
-        if extent.disturbed
-        else ""
-    )
-    lines = (*_winners(alone), verdicts.summary(found))
-    return Section(title="In short", blocks=(Paragraph(text=trained + short + disturbed, items=lines),))
-
-
-def _winners(cases: Sequence[Measured]) -> Iterator[str]:
-    """How often each framework is the fastest, and how often that is clear."""
-    fastest: Counter[str] = Counter()
-    clearly: Counter[str] = Counter()
-    for group in frameworks.groups(cases):
-        (_, first), *others = frameworks.ranked(group)
-        fastest[first.case.framework] += 1
-        clearly[first.case.framework] += all(frameworks.ratio(case, first).lower > 1 for _, case in others)
-    total = fastest.total()
-    for name, count in sorted(fastest.items(), key=lambda item: (-item[1], item[0])):
-        yield (
-            f"{name} has the shortest step in {count:,} of {many(total, 'cell')}, in {clearly[name]:,} of them by more"
-            " than its 90 % interval"
-        )
 
 
 def _missing(lacking: Sequence[Lacking]) -> Section:

@@ -25,6 +25,7 @@ OF_PICTURE = (
 )
 MAIN_METRIC = "step_time"
 SUMMARISED = (MAIN_METRIC, "peak_rss")
+IN_WORDS = ((MAIN_METRIC, "a step takes {} as long"), ("peak_rss", "the peak memory is {} as large"))
 
 # Of two versions and a workload, the sessions in the order of their journals.
 Comparisons = Mapping[tuple[str, str, str], Sequence[Measured]]
@@ -57,26 +58,48 @@ def _compared(case: Measured) -> tuple[str, str, str]:
     return old, case.case.framework, workload
 
 
+def summaries(cases: Sequence[Measured]) -> Iterator[str]:
+    """A sentence for each two versions that differ, and one that names all others."""
+    alike = []
+    for (old, new), sessions in _of_versions(_comparisons(cases)).items():
+        firsts = [found[0] for found in sessions]
+        outcomes = Counter(case.result.outcome for case in firsts)
+        if outcomes[CaseOutcome.REGRESSED] or outcomes[CaseOutcome.IMPROVED]:
+            spans = (words.format(span) for metric, words in IN_WORDS if (span := _span(metric, firsts)))
+            yield f"From {old} to {new}, {' and '.join(spans)}"
+        else:
+            passed = f"{outcomes[CaseOutcome.PASSED]} of {many(len(firsts), 'case')} decided"
+            alike.append(f"{old} → {new} ({passed})")
+    if alike:
+        yield f"No case changed by more than its tolerance: {', '.join(alike)}"
+
+
 def _counts(found: Comparisons) -> Iterator[str]:
     """A line for each two versions: how many of their cases ended how, and by what time and memory changed."""
+    for (old, new), cases in _of_versions(found).items():
+        outcomes = Counter(map(_outcome, cases))
+        counts = ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items())
+        yield "; ".join((f"{old} → {new}: {counts}", *_ranges([sessions[0] for sessions in cases])))
+
+
+def _of_versions(found: Comparisons) -> Mapping[tuple[str, str], Sequence[Sequence[Measured]]]:
+    """The cases of each two versions."""
     of_versions: dict[tuple[str, str], list[Sequence[Measured]]] = {}
     for (old, new, _), sessions in found.items():
         of_versions.setdefault((old, new), []).append(sessions)
-    for (old, new), cases in of_versions.items():
-        outcomes = Counter(map(_outcome, cases))
-        counts = ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items())
-        changes_by = (_range(metric, [sessions[0] for sessions in cases]) for metric in SUMMARISED)
-        yield "; ".join((f"{old} → {new}: {counts}", *filter(None, changes_by)))
+    return of_versions
 
 
-def _range(metric: str, cases: Sequence[Measured]) -> str:
+def _ranges(cases: Sequence[Measured]) -> Iterator[str]:
+    return (f"{figures.subject(METRICS[name])} {span}" for name in SUMMARISED if (span := _span(name, cases)))
+
+
+def _span(metric: str, cases: Sequence[Measured]) -> str:
     """From which ratio to which a metric changed; empty if no case has one."""
     verdicts = (verdict for case in cases for verdict in case.result.verdicts if verdict.metric == metric)
     ratios = sorted(verdict.change for verdict in verdicts if verdict.change is not None)
-    if not ratios:
-        return ""
-    span = dict.fromkeys(f"{ratio:.2f}" for ratio in (ratios[0], ratios[-1]))
-    return f"{figures.subject(METRICS[metric])} {' to '.join(span)} times"
+    ends = dict.fromkeys(f"{ratio:.2f}" for ratio in (ratios[0], ratios[-1])) if ratios else ()
+    return f"{' to '.join(ends)} times" if ends else ""
 
 
 def _outcome(sessions: Sequence[Measured]) -> str:

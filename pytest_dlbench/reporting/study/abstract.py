@@ -1,0 +1,103 @@
+"""What a reader in a hurry must know: a few sentences, each from the figures of a section."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging.over_workloads import Comparison
+from pytest_dlbench.reporting.charts import Measured, frameworks
+from pytest_dlbench.reporting.figures import significant
+from pytest_dlbench.reporting.published import register, verdicts
+from pytest_dlbench.reporting.study import conditions, overall, row, versions
+from pytest_dlbench.reporting.study.conditions import many
+from pytest_dlbench.reporting.study.document import Paragraph, Section
+
+TITLE = "In short"
+# What a framework is chosen by: a metric, what the best one does, and what the others do.
+CHOSEN_BY = (
+    ("step_time", "takes the shortest step", "take {} as long"),
+    ("peak_rss", "needs the least memory", "need {} as much"),
+)
+
+
+def section(cases: Sequence[Measured], alone: Sequence[Measured], found: Sequence[register.Verdict]) -> Section:
+    """The extent of the study and its results; those ``alone`` did not run in pairs."""
+    ranked = tuple(_compared(alone)) or tuple(_winners(alone))
+    lines = (*ranked, *row.reached(alone), *versions.summaries(cases), _first_capital(verdicts.summary(found)))
+    return Section(title=TITLE, blocks=(Paragraph(text=_extent(cases, alone), items=lines),))
+
+
+def _first_capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _extent(cases: Sequence[Measured], alone: Sequence[Measured]) -> str:
+    extent = conditions.extent(cases)
+    trained = (
+        f"{many(len(extent.frameworks), 'framework')} trained {many(len(extent.models), 'network')} on"
+        f" {many(len(extent.datasets), 'data set')}, in {many(extent.runs, 'run')} with"
+        f" {many(len(extent.seeds), 'seed')}, at scale {', '.join(extent.scales)}."
+    )
+    short = (
+        f" In {extent.shortened:,} of {many(extent.cases, 'case')} the training is shorter than its recipe: these show"
+        " how long steps take here, and not how accurate the networks become."
+        if extent.shortened
+        else ""
+    )
+    disturbed = (
+        f" The machine was busy with other work in {extent.disturbed:,} of {many(extent.runs, 'run')}."
+        if extent.disturbed
+        else ""
+    )
+    certified = sum(case.result.certificate is not None for case in alone)
+    alike = (
+        f" {certified:,} of {many(len(alone), 'case')} outside of pairs have a certificate that the framework trained"
+        " the same network as the reference."
+        if certified
+        else ""
+    )
+    return trained + short + alike + disturbed
+
+
+def _compared(cases: Sequence[Measured]) -> Iterator[str]:
+    """Which framework is the best one over all workloads, by how much, and of which others that is shown."""
+    for device in dict.fromkeys(case.case.device for case in cases):
+        for name, best, others in CHOSEN_BY:
+            if found := overall.comparisons(METRICS[name], cases, device):
+                yield f"{_where(found, device)}, {found[0].best} {best}; {_others(found, others)}{_shown(found)}"
+
+
+def _where(found: Sequence[Comparison], device: str) -> str:
+    workloads = many(found[0].workloads, "network")
+    return f"On {device}, over {workloads} that {many(len(found) + 1, 'framework')} trained"
+
+
+def _others(found: Sequence[Comparison], verb: str) -> str:
+    """From which factor to which the others are worse."""
+    ends = [f"{significant(one.change.estimate)} times ({one.framework})" for one in (found[0], found[-1])]
+    if len(found) == 1:
+        return f"{found[0].framework} " + verb.format(f"{significant(found[0].change.estimate)} times")
+    return "the others " + verb.format(" to ".join(ends))
+
+
+def _shown(found: Sequence[Comparison]) -> str:
+    unsure = [one.framework for one in found if not one.is_supported]
+    if not unsure:
+        return ""
+    return f"; for {', '.join(unsure)}, so few networks do not show that this holds in general"
+
+
+def _winners(cases: Sequence[Measured]) -> Iterator[str]:
+    """Where frameworks share too few workloads: how often each is the fastest, and how often that is clear."""
+    fastest: Counter[str] = Counter()
+    clearly: Counter[str] = Counter()
+    for group in frameworks.groups(cases):
+        (_, first), *others = frameworks.ranked(group)
+        fastest[first.case.framework] += 1
+        clearly[first.case.framework] += all(frameworks.ratio(case, first).lower > 1 for _, case in others)
+    total = fastest.total()
+    for name, count in sorted(fastest.items(), key=lambda item: (-item[1], item[0])):
+        yield (
+            f"{name} has the shortest step in {count:,} of {many(total, 'cell')}, in {clearly[name]:,} of them by more"
+            " than its 90 % interval"
+        )

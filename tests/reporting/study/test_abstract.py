@@ -1,0 +1,51 @@
+"""The abstract: who is best in what, by how much, and for whom that is shown."""
+
+from pytest_dlbench.judging.frameworks import RANKED_DATASETS
+from pytest_dlbench.records import CaseOutcome, VerdictOutcome
+from pytest_dlbench.reporting.study import abstract
+from tests.doubles.judged import both_sides, judged, measured, workloads
+from tests.doubles.records import verdict
+
+
+def lines(*cases):
+    alone = [case for case in measured(*cases) if case.result.pairing is None]
+    (block,) = abstract.section(measured(*cases), alone, ()).blocks
+    return block.items
+
+
+def in_pairs(outcome, *verdicts):
+    """The candidate's case of a session in pairs."""
+    return both_sides(outcome=outcome, verdicts=verdicts)[1]
+
+
+def varied(count=RANKED_DATASETS):
+    """Networks on which jax is the fastest, mxnet clearly and theano hardly slower."""
+    return [
+        judged(framework, f"net-{number}", step=0.01 * factor, steps=12)
+        for number in range(count)
+        for framework, factor in (("jax", 1), ("mxnet", 2 + 0.1 * number), ("theano", 1.4 if number == 3 else 1.001))
+    ]
+
+
+def test_the_best_framework_is_named_with_the_factors_of_the_others_and_what_is_not_shown():
+    speed, *_ = lines(*varied())
+    assert speed.startswith(
+        "On cpu, over 8 networks that 3 frameworks trained, jax takes the shortest step; the others take"
+    )
+    assert "times (theano) to 2." in speed
+    assert "times (mxnet) as long" in speed
+    assert speed.endswith("; for theano, so few networks do not show that this holds in general")
+
+
+def test_with_few_workloads_the_fastest_are_counted():
+    assert lines(*workloads(2))[0].startswith("jax has the shortest step in 2 of 2 cells")
+
+
+def test_versions_that_changed_have_a_sentence_each_and_the_others_one_together():
+    slower = verdict(change=1.2, lower=1.1, upper=1.3)
+    alike = verdict(outcome=VerdictOutcome.EQUIVALENT, change=1.01, lower=0.99, upper=1.03)
+    sentence = "From pytorch==2.12.0 to pytorch==2.13.0, a step takes 1.20 times as long"
+    assert lines(in_pairs(CaseOutcome.REGRESSED, slower))[0] == sentence
+    versions = "No case changed by more than its tolerance: pytorch==2.12.0 → pytorch==2.13.0"
+    assert lines(in_pairs(CaseOutcome.PASSED, alike))[0] == f"{versions} (1 of 1 case decided)"
+    assert lines(in_pairs(CaseOutcome.INCONCLUSIVE, alike))[0] == f"{versions} (0 of 1 case decided)"
