@@ -51,7 +51,7 @@ def make(folder: Path) -> Made:
     found = register.verdicts(register.register(), observe([journals]).cases)
     # Cases of A/B sessions answer another question than cases of different frameworks.
     alone = tuple(case for case in sides if case.result.pairing is None)
-    parts = (*findings(alone), versions.section(sides))
+    parts = (*findings(alone), versions.section(gathered.cases))
     to_repeat = row.section(alone)
     lacking = tuple(part for part in (*parts, to_repeat) if isinstance(part, Lacking))
     sections = (

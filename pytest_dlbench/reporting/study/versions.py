@@ -8,7 +8,7 @@ from pytest_dlbench.judging import METRICS
 from pytest_dlbench.records import CaseOutcome, Verdict, VerdictOutcome
 from pytest_dlbench.reporting import figures
 from pytest_dlbench.reporting.charts import Chart, Measured, changes
-from pytest_dlbench.reporting.study import pictures
+from pytest_dlbench.reporting.study import memory_growth, pictures
 from pytest_dlbench.reporting.study.conditions import many
 from pytest_dlbench.reporting.study.document import Lacking, Paragraph, Picture, Section, Table
 
@@ -32,7 +32,7 @@ Comparisons = Mapping[tuple[str, str, str], Sequence[Measured]]
 
 
 def section(cases: Sequence[Measured]) -> Section | Lacking:
-    """A table of all cases that ran in pairs, and a picture of how their step times changed."""
+    """Tables of all cases that ran in pairs, and a picture of how their step times changed."""
     found = _comparisons(cases)
     if not found:
         because = "no two versions ran in pairs"
@@ -40,13 +40,14 @@ def section(cases: Sequence[Measured]) -> Section | Lacking:
     headings = ("from", "to", "network", "verdict", "time of a step, now / before", "other changes", "pairs")
     rows = tuple(_row(*names, sessions) for names, sessions in found.items())
     table = Table(caption="All comparisons", headings=headings, rows=rows, texts=4)
-    return Section(title=TITLE, blocks=(Paragraph(text=LEAD, items=tuple(_counts(found))), *_picture(cases), table))
+    lead = Paragraph(text=LEAD, items=tuple(_counts(found)))
+    return Section(title=TITLE, blocks=(lead, *_picture(cases), table, *memory_growth.blocks(cases)))
 
 
 def _comparisons(cases: Sequence[Measured]) -> Comparisons:
     found: dict[tuple[str, str, str], list[Measured]] = {}
     for case in sorted(cases, key=lambda one: one.session):
-        if case.result.pairing:
+        if case.result.pairing and not case.is_baseline:
             found.setdefault(_compared(case), []).append(case)
     return found
 
@@ -131,7 +132,7 @@ def _stated(verdict: Verdict) -> str:
 
 
 def _picture(cases: Sequence[Measured]) -> Iterator[Picture]:
-    shown = _labelled([case for case in cases if case.result.pairing])
+    shown = _labelled([case for case in cases if case.result.pairing and not case.is_baseline])
     chart = changes.chart(shown, {MAIN_METRIC: METRICS[MAIN_METRIC]})
     if isinstance(chart, Chart):
         outcomes = Counter(str(row[3]) for row in chart.rows)

@@ -1,0 +1,60 @@
+"""Why a new version needs more memory: how much of it the import of the framework alone takes."""
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from pytest_dlbench.judging import METRICS
+from pytest_dlbench.records import VerdictOutcome
+from pytest_dlbench.reporting.charts import Measured
+from pytest_dlbench.reporting.figures import significant
+from pytest_dlbench.reporting.study.document import Paragraph, Table
+
+METRIC = "peak_rss"
+# The operation in which a worker imports its framework.
+IMPORT = "hello"
+MIB = 2**20
+LEAD = (
+    "Where the peak memory regressed, how much of the growth is there as soon as the framework is imported, before it"
+    " builds a network: medians over the runs, in MiB. Above 100 %, building and training need less than before."
+)
+HEADINGS = ("from", "to", "network", "peak, before → now", "after import, before → now", "share of the growth")
+
+
+def blocks(cases: Sequence[Measured]) -> Iterator[Paragraph | Table]:
+    """A table of the regressions of ``cases``, which have both sides of their pairs; nothing if there are none."""
+    baselines = [case for case in cases if case.is_baseline]
+    rows = tuple(
+        _row(baseline, case)
+        for case in cases
+        if _has_regressed(case)
+        for baseline in baselines
+        if baseline.is_pair_of(case) and _import_mib(baseline) and _import_mib(case)
+    )
+    if rows:
+        yield Paragraph(text=LEAD)
+        yield Table(caption="Memory of the import", headings=HEADINGS, rows=rows, texts=3)
+
+
+def _has_regressed(case: Measured) -> bool:
+    return any(one.metric == METRIC and one.outcome is VerdictOutcome.REGRESSED for one in case.result.verdicts)
+
+
+def _row(before: Measured, now: Measured) -> tuple[str, ...]:
+    peaks, imports = [(function(before), function(now)) for function in (_peak_mib, _import_mib)]
+    growth = peaks[1] - peaks[0]
+    share = f"{significant(100 * (imports[1] - imports[0]) / growth, 2)} %" if growth > 0 else "–"
+    return (before.case.framework, now.case.framework, now.case.model, _change(peaks), _change(imports), share)
+
+
+def _change(sides: tuple[float, float]) -> str:
+    return f"{sides[0]:,.0f} → {sides[1]:,.0f}"
+
+
+def _peak_mib(case: Measured) -> float:
+    return median(METRICS[METRIC].values(case.sound)) / MIB
+
+
+def _import_mib(case: Measured) -> float:
+    """0 if no run sampled its import."""
+    found = [run.usage[IMPORT].rss_peak_bytes for run in case.sound if IMPORT in run.usage]
+    return median(found) / MIB if found else 0.0
