@@ -338,7 +338,7 @@ def _impossible(rule: Rule) -> Obstacle | None:
 def _in_scope(rule: Rule, observed: Sequence[Observed]) -> tuple[list[Observed], Obstacle | None]:
     """The cases that a rule may use; if there are none, the first reason."""
     scope, metric = rule.scope, METRICS[rule.scope.metric]
-    if needs_gpu(rule) and not any(_device(one) == "gpu" for one in observed):
+    if needs_gpu(rule) and not any(_device(one) == "gpu" and one.case.model in scope.models for one in observed):
         return [], Obstacle.NO_GPU
     steps: tuple[tuple[Obstacle, Callable[[Observed], bool]], ...] = (
         (Obstacle.NOT_RUN, lambda one: _device(one) in scope.devices),

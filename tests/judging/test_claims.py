@@ -181,7 +181,8 @@ def test_a_level_is_reached_if_the_mean_over_runs_is_above_it(accuracy, expected
 
 def test_a_claim_about_gpus_is_decided_by_records_of_gpus_alone():
     rule = Order(scope=scope(devices=("gpu",)), first=A, others=(B,))
-    assert outcomes(rule, observed(), observed("jax", step=0.03)) == (OPEN, Obstacle.NO_GPU)
+    of_others = observed(model="hkbu-fcn-r", device="gpu")
+    assert outcomes(rule, observed(), observed("jax", step=0.03), of_others) == (OPEN, Obstacle.NO_GPU)
     on_gpu = observed(device="gpu"), observed("jax", step=0.03, device="gpu")
     assert outcomes(rule, *on_gpu) == (HOLDS, None)
     assert outcomes(faster(), *on_gpu) == (OPEN, Obstacle.NOT_RUN)

@@ -220,8 +220,8 @@ def _match(one: Placed, place: Place, cases: Sequence[Observed]) -> Matched:
     on_device = [case for case in cases if case.case.device == ("gpu" if place.is_gpu else "cpu")]
     same = [case for case in on_device if case.case.model == place.model and case.case.framework in place.frameworks]
     if not same:
-        is_gpu = place.is_gpu and not on_device
-        return Matched(placed=one, unmatched=Unmatched.NO_GPU if is_gpu else Unmatched.NOT_RUN)
+        is_without_gpu = place.is_gpu and not any(case.case.model == place.model for case in on_device)
+        return Matched(placed=one, unmatched=Unmatched.NO_GPU if is_without_gpu else Unmatched.NOT_RUN)
     on_data = [case for case in same if place.dataset in ("", case.case.dataset)]
     if not on_data:
         return Matched(placed=one, unmatched=Unmatched.OTHER_DATA)

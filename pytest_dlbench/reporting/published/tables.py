@@ -23,7 +23,7 @@ ABSENT: Mapping[str, str] = {
     Absence.SEVERAL_GPUS: "several GPUs trained together; workers train on processors only",
 }
 UNMATCHED: Mapping[str, str] = {
-    Unmatched.NO_GPU: "measured on a GPU, and no record is from one",
+    Unmatched.NO_GPU: "measured on a GPU, and no record of this network is from one",
     Unmatched.NOT_RUN: "no record of this network in this framework",
     Unmatched.OTHER_DATA: "an accuracy on another data set than those of the records",
     Unmatched.CUT_SHORT: "the trainings ended before the recipe did (--dlbench-scale full trains all of it)",

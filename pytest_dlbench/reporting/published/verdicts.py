@@ -40,7 +40,7 @@ WORDS_OF_SEVERAL = {
 WHY: Mapping[Obstacle, str] = {
     Obstacle.NO_EQUIVALENT: "a framework that it needs has no equivalent that is still developed or can be built",
     Obstacle.NOT_MEASURED: "no metric measures it",
-    Obstacle.NO_GPU: "it is about GPUs, and no record is from one",
+    Obstacle.NO_GPU: "it is about GPUs, and no record of its networks is from one",
     Obstacle.NOT_RUN: "the records lack some of the cases that it needs",
     Obstacle.OTHER_DATA: "it is about the accuracy on another data set than those of the records",
     Obstacle.CUT_SHORT: "the trainings ended before the recipe did (--dlbench-scale full trains all of it)",

@@ -99,6 +99,12 @@ def test_records_without_a_figure_are_explained(fields, changes, unmatched):
     assert match(find(**fields, model="FCN-R"), observed("mxnet", "hkbu-fcn-r", **changes)).unmatched is unmatched
 
 
+def test_a_record_of_another_network_on_a_gpu_is_none_of_this_one():
+    one = find(source="hkbu", framework="MXNet", gpus="1", model="FCN-R")
+    assert match(one, observed("mxnet", "gatech-lenet", device="gpu")).unmatched is Unmatched.NO_GPU
+    assert match(one, observed("pytorch", "hkbu-fcn-r", device="gpu")).unmatched is Unmatched.NOT_RUN
+
+
 def test_an_accuracy_is_placed_next_to_one_on_the_same_data_after_a_whole_training():
     one = find(source="tartu", framework="PyTorch", dataset="MNIST", metric="accuracy", gpus="0")
     case = {"framework": "pytorch", "model": "tartu-mnist-cnn"}
