@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from pytest_dlbench.records import PORTABLE
+from pytest_dlbench.reporting.study import row
 from pytest_dlbench.storing.baselines import read_file
 
 ROOT = Path(__file__).parents[1]
@@ -46,16 +47,13 @@ def test_the_suite_in_the_package_is_the_one_of_the_checkout():
     assert link.resolve() == ROOT / "bench"
 
 
-def test_the_suite_brings_portable_baselines_that_can_be_read_at_both_scales():
+def test_the_suite_brings_portable_baselines_of_what_runs_by_default_and_of_the_studys_row():
     """They are packaged as the rest of the suite is: nothing excludes them."""
     found = [read_file(path) for path in (ROOT / "pytest_dlbench" / "bench" / "baselines" / "portable").iterdir()]
     cells = {(one.case.framework, one.case.model, one.case.scale) for one in found}
-    assert cells == {
-        (framework, model, scale)
-        for framework in ("pytorch", "jax")
-        for model in ("gatech-lenet", "hkbu-fcn-r")
-        for scale in ("smoke", "quick")
-    }
+    usual = {(model, scale) for model in ("gatech-lenet", "hkbu-fcn-r") for scale in ("smoke", "quick")}
+    whole = (row.ROW[0], row.ROW[2])
+    assert cells == {(framework, *cell) for framework in ("pytorch", "jax") for cell in (*usual, whole)}
     assert {one.context.machine for one in found} == {PORTABLE}
     assert all({"accuracy", "first_loss", "parameters"} <= one.sessions[-1].values.keys() for one in found)
     excluded = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["exclude"]

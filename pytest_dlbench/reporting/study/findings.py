@@ -155,7 +155,7 @@ def _ratio(case: Measured, fastest: Measured) -> str:
 
 
 def _span(name: str, case: Measured) -> str:
-    values = sorted(value for run in case.sound if (value := METRICS[name].figure(run)) is not None)
+    values = sorted(METRICS[name].values(case.sound))
     if not values:
         return "–"
     return _between(*(figures.figure(name, value) for value in (median(values), values[0], values[-1])))

@@ -69,12 +69,12 @@ def _is_of_row(case: Measured) -> bool:
 
 
 def _metrics() -> Iterator[Metric]:
-    """What is the same on every machine but for rounding."""
+    """What is the same on every machine except for rounding."""
     return (metric for metric in METRICS.values() if metric.is_portable and metric.kind == "points")
 
 
 def _values(case: Measured, metric: Metric) -> list[float]:
-    return [100 * value for run in case.sound if (value := metric.figure(run)) is not None]
+    return [100 * value for value in metric.values(case.sound)]
 
 
 def _row(case: Measured, metric: Metric) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ REGRESSED = verdict(metric="peak_rss")
 
 
 def using(side, of_import, peak):
-    """The side with runs that need so many MiB after the import, and at most."""
+    """The side with runs with these peaks after the import and in training, in MiB."""
     runs = []
     for run in side.runs:
         mib = {name: peak if name == "train" else of_import for name in run.usage}

@@ -23,6 +23,8 @@ def test_both_frameworks_have_the_interval_of_a_repetition():
     table = blocks(of_row("jax", accuracy=0.88), of_row("pytorch", accuracy=0.9))[Table]
     found = {(cells[0], cells[1]): cells[2:] for cells in table.rows}
     assert [name for name, _ in found] == sorted((name for name, _ in found), key=("pytorch", "jax").index)
+    # Not those of other networks and data, such as mAP.
+    assert not any("nan" in text for cells in table.rows for text in cells)
     runs, mean, within = found["jax", "accuracy"]
     assert runs == "5"
     assert mean == "88.00 % [88.00, 88.00]"
