@@ -143,9 +143,15 @@ def _picture(cases: Sequence[Measured]) -> Iterator[Picture]:
 
 def _labelled(cases: Sequence[Measured]) -> Sequence[Measured]:
     """The same with the versions and the network as labels, and what else is needed to distinguish them."""
-    versions = [f"{old} → {new}" for (old, new, _) in map(_compared, cases)]
-    labels = [f"{sides} · {case.case.model}" for sides, case in zip(versions, cases, strict=True)]
-    longer = [f"{sides} · {case.cell}" for sides, case in zip(versions, cases, strict=True)]
-    count = Counter(labels)
-    found = zip(cases, labels, longer, strict=True)
-    return [replace(case, label=label if count[label] == 1 else full) for case, label, full in found]
+    found, seen = [], Counter[str]()
+    within = Counter((case.session, _label(case)) for case in cases)
+    for case in sorted(cases, key=lambda one: one.session):
+        label = _label(case) if within[case.session, _label(case)] == 1 else f"{_label(case)} · {case.cell}"
+        seen[label] += 1
+        found.append(replace(case, label=label if seen[label] == 1 else f"{label}, again ({seen[label]})"))
+    return found
+
+
+def _label(case: Measured) -> str:
+    old, new, _ = _compared(case)
+    return f"{old} → {new} · {case.case.model}"
