@@ -26,9 +26,9 @@ COMMANDS = ('pip install "pytest-dlbench[bench]"', "dlbench data fetch fashion-m
 # As many as --dlbench-runs has by default.
 RUNS = 3
 LEAD = (
-    "The whole recipe of one network on real images. What it reaches does not depend on the machine: the mean of three"
-    " runs elsewhere should be within the last column, in 95 of 100 repetitions. The session judges this, too, by the"
-    " suite's portable baselines of both cases. Times are those of this machine."
+    "The whole recipe of one network on real images. What it reaches does not depend on the machine: in 95 of 100"
+    f" repetitions, the mean of {RUNS} runs elsewhere should be within the last column. The session judges this, too,"
+    " by the suite's portable baselines of both cases. Times are those of this machine."
 )
 
 
@@ -38,7 +38,7 @@ def section(cases: Sequence[Measured]) -> Section | Lacking:
     if not found:
         because = f"{' and '.join(FRAMEWORKS)} did not train {ROW[0]} on {ROW[1]} at scale {ROW[2]}"
         return Lacking(title=TITLE, because=because, command=SESSION)
-    headings = ("framework", "metric", "runs", "mean, from – to", "mean of three other runs")
+    headings = ("framework", "metric", "runs", "mean, from – to", f"mean of {RUNS} other runs")
     rows = tuple(_row(case, metric) for case in found for metric in _metrics() if _values(case, metric))
     table = Table(caption=found[0].cell, headings=headings, rows=rows, texts=2)
     return Section(

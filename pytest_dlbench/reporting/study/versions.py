@@ -67,7 +67,7 @@ def summaries(cases: Sequence[Measured]) -> Iterator[str]:
         outcomes = Counter(case.result.outcome for case in firsts)
         if outcomes[CaseOutcome.REGRESSED] or outcomes[CaseOutcome.IMPROVED]:
             spans = (words.format(span) for metric, words in IN_WORDS if (span := _span(metric, firsts)))
-            yield f"From {old} to {new}, {' and '.join(spans)}"
+            yield f"From {old} to {new}, {' and '.join(spans)} ({_counted(sessions)})"
         else:
             passed = f"{outcomes[CaseOutcome.PASSED]} of {many(len(firsts), 'case')} decided"
             alike.append(f"{old} → {new} ({passed})")
@@ -78,9 +78,13 @@ def summaries(cases: Sequence[Measured]) -> Iterator[str]:
 def _counts(found: Comparisons) -> Iterator[str]:
     """A line for each two versions: how many of their cases ended how, and by what time and memory changed."""
     for (old, new), cases in _of_versions(found).items():
-        outcomes = Counter(map(_outcome, cases))
-        counts = ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items())
-        yield "; ".join((f"{old} → {new}: {counts}", *_ranges([sessions[0] for sessions in cases])))
+        yield "; ".join((f"{old} → {new}: {_counted(cases)}", *_ranges([sessions[0] for sessions in cases])))
+
+
+def _counted(cases: Sequence[Sequence[Measured]]) -> str:
+    """How many cases ended how: ``3 regressed, confirmed, 1 passed``."""
+    outcomes = Counter(map(_outcome, cases))
+    return ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items())
 
 
 def _of_versions(found: Comparisons) -> Mapping[tuple[str, str], Sequence[Sequence[Measured]]]:

@@ -45,7 +45,7 @@ def test_versions_that_changed_have_a_sentence_each_and_the_others_one_together(
     slower = verdict(change=1.2, lower=1.1, upper=1.3)
     alike = verdict(outcome=VerdictOutcome.EQUIVALENT, change=1.01, lower=0.99, upper=1.03)
     sentence = "From pytorch==2.12.0 to pytorch==2.13.0, a step takes 1.20 times as long"
-    assert lines(in_pairs(CaseOutcome.REGRESSED, slower))[0] == sentence
+    assert lines(in_pairs(CaseOutcome.REGRESSED, slower))[0] == f"{sentence} (1 regressed)"
     versions = "No case changed by more than its tolerance: pytorch==2.12.0 → pytorch==2.13.0"
     assert lines(in_pairs(CaseOutcome.PASSED, alike))[0] == f"{versions} (1 of 1 case decided)"
     assert lines(in_pairs(CaseOutcome.INCONCLUSIVE, alike))[0] == f"{versions} (0 of 1 case decided)"
