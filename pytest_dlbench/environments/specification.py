@@ -67,7 +67,22 @@ def _of_version(framework: Framework, version: str, where: str) -> Environment:
     fitting = [environment for environment in framework.environments if wanted >= Version(environment.since)]
     if not fitting or not served(framework).contains(wanted, prereleases=True):
         raise OptionError(_not_served(framework, wanted, where))
-    return pinned(max(fitting, key=lambda environment: Version(environment.since)), framework.package, version)
+    nearest = max(fitting, key=lambda environment: Version(environment.since))
+    of_version = pinned(nearest, framework.package, version)
+    return of_version if of_version == nearest else _loosened(of_version, changed_from=nearest)
+
+
+def _loosened(environment: Environment, *, changed_from: Environment) -> Environment:
+    """The same with the untouched pins as upper bounds: another version may need older packages than the pinned one.
+
+    TensorFlow 2.19 refuses the protobuf that 2.21 is pinned with. An upper bound still gives the pinned package where
+    the version accepts it, and never a later one, so the environment does not change when something new is released.
+    """
+    kept = set(changed_from.requirements)
+    return replace(
+        environment,
+        requirements=tuple(text.replace("==", "<=", 1) if text in kept else text for text in environment.requirements),
+    )
 
 
 def served(framework: Framework) -> SpecifierSet:
