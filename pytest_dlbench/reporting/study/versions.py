@@ -1,5 +1,6 @@
 """What changed between two versions that ran in pairs: a verdict for every case, and whether it was confirmed."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -32,23 +33,39 @@ Comparisons = Mapping[tuple[str, str, str], Sequence[Measured]]
 
 
 def section(cases: Sequence[Measured]) -> Section | Lacking:
-    """Tables of all cases that ran in pairs, and a picture of how their step times changed."""
-    found = _comparisons(cases)
-    if not found:
+    """For each framework, a picture of how the times of its steps changed and a table of all its comparisons."""
+    paired = _paired(cases)
+    if not paired:
         because = "no two versions ran in pairs"
         return Lacking(title=TITLE, because=because, command="dlbench releases jax --last 5")
+    lead = Paragraph(text=LEAD, items=tuple(_counts(_comparisons(paired))))
+    of_frameworks: dict[str, list[Measured]] = {}
+    for case in paired:
+        of_frameworks.setdefault(_what_changed(case), []).append(case)
+    blocks = (block for name, some in of_frameworks.items() for block in (*_picture(name, some), _table(name, some)))
+    return Section(title=TITLE, blocks=(lead, *blocks, *memory_growth.blocks(cases)))
+
+
+def _what_changed(case: Measured) -> str:
+    """The candidate without its version: ``jax`` of ``jax==0.10.2``, ``pytorch@numpy`` of ``pytorch@numpy-2.4.6``."""
+    return re.sub(r"(==|-)\d[^@]*$", "", case.case.framework)
+
+
+def _table(name: str, cases: Sequence[Measured]) -> Table:
     headings = ("from", "to", "network", "verdict", "time of a step, now / before", "other changes", "pairs")
-    rows = tuple(_row(*names, sessions) for names, sessions in found.items())
-    table = Table(caption="All comparisons", headings=headings, rows=rows, texts=4)
-    lead = Paragraph(text=LEAD, items=tuple(_counts(found)))
-    return Section(title=TITLE, blocks=(lead, *_picture(cases), table, *memory_growth.blocks(cases)))
+    rows = tuple(_row(*names, sessions) for names, sessions in _comparisons(cases).items())
+    return Table(caption=f"Comparisons of {name}", headings=headings, rows=rows, texts=4)
+
+
+def _paired(cases: Sequence[Measured]) -> Sequence[Measured]:
+    """The candidates of comparisons."""
+    return [case for case in cases if case.result.pairing and not case.is_baseline]
 
 
 def _comparisons(cases: Sequence[Measured]) -> Comparisons:
     found: dict[tuple[str, str, str], list[Measured]] = {}
     for case in sorted(cases, key=lambda one: one.session):
-        if case.result.pairing and not case.is_baseline:
-            found.setdefault(_compared(case), []).append(case)
+        found.setdefault(_compared(case), []).append(case)
     return found
 
 
@@ -62,7 +79,7 @@ def _compared(case: Measured) -> tuple[str, str, str]:
 def summaries(cases: Sequence[Measured]) -> Iterator[str]:
     """A sentence for each two versions that differ, and one that names all others."""
     alike = []
-    for (old, new), sessions in _of_versions(_comparisons(cases)).items():
+    for (old, new), sessions in _of_versions(_comparisons(_paired(cases))).items():
         firsts = [found[0] for found in sessions]
         outcomes = Counter(case.result.outcome for case in firsts)
         if outcomes[CaseOutcome.REGRESSED] or outcomes[CaseOutcome.IMPROVED]:
@@ -135,13 +152,18 @@ def _stated(verdict: Verdict) -> str:
     return f"{heading} {verdict.outcome}, {figures.change(verdict)}"
 
 
-def _picture(cases: Sequence[Measured]) -> Iterator[Picture]:
-    shown = _labelled([case for case in cases if case.result.pairing and not case.is_baseline])
+def _picture(name: str, cases: Sequence[Measured]) -> Iterator[Picture]:
+    shown = _labelled(cases)
     chart = changes.chart(shown, {MAIN_METRIC: METRICS[MAIN_METRIC]})
     if isinstance(chart, Chart):
         outcomes = Counter(str(row[3]) for row in chart.rows)
         words = ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items())
-        drawn = pictures.drawn(chart, shown, name="versions", alt=f"Changes of the time of a step: {words}")
+        drawn = pictures.drawn(
+            chart,
+            shown,
+            name=f"versions-{name.replace('@', '-')}",
+            alt=f"Changes of the time of a step in {name}: {words}",
+        )
         yield replace(drawn, caption=OF_PICTURE)
 
 

@@ -76,7 +76,26 @@ def test_pairs_are_in_their_own_section_and_not_among_the_frameworks(tmp_path):
     assert "pytorch==2.13.0" not in networks.partition("## ")[0]
     assert "| pytorch==2.12.0 | pytorch==2.13.0 | tartu-mnist-cnn · digits28 · 2 threads | passed |" in page
     assert "jax has the shortest step in 1 of 1 cell" in page
-    assert "pictures/versions.svg" in page
+    assert "pictures/versions-pytorch.svg" in page
+
+
+@pytest.mark.parametrize(
+    ("candidate", "name"),
+    [("jax==0.10.2", "jax"), ("pytorch@numpy-2.4.6", "pytorch@numpy"), ("keras-tensorflow", "keras-tensorflow")],
+)
+def test_each_framework_has_a_table_and_a_picture_of_its_own(candidate, name):
+    first = in_session("1", CaseOutcome.PASSED, EQUIVALENT)
+    of_other = replace(first.result.case, framework=candidate, id=f"training-{candidate}-tartu-mnist-cnn-digits28-cpu")
+    other = replace(first, session="2", result=replace(first.result, case=of_other))
+    blocks = versions.section(measured(first, other)).blocks
+    assert [block.caption for block in blocks if isinstance(block, Table)] == [
+        "Comparisons of pytorch",
+        f"Comparisons of {name}",
+    ]
+    pictures = [block for block in blocks if isinstance(block, Picture)]
+    assert [picture.name for picture in pictures] == ["versions-pytorch", f"versions-{name.replace('@', '-')}"]
+    assert candidate in pictures[1].svg
+    assert candidate not in pictures[0].svg
 
 
 def test_the_versions_of_both_sides_are_listed(tmp_path):
