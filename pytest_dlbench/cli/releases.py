@@ -31,6 +31,15 @@ FOLDER = JOURNALS / "releases"
 PASSED = (CaseOutcome.PASSED, CaseOutcome.IMPROVED)
 WORSE = (CaseOutcome.REGRESSED, CaseOutcome.DIVERGED)
 UNDECIDED = (CaseOutcome.INCONCLUSIVE, CaseOutcome.INVALID)
+DID_NOT_FINISH = (
+    CaseOutcome.FAILED,
+    CaseOutcome.CRASHED,
+    CaseOutcome.TIMEOUT,
+    CaseOutcome.OUT_OF_MEMORY,
+    CaseOutcome.BROKEN_PROTOCOL,
+    CaseOutcome.WRONG_VERSION,
+    CaseOutcome.MACHINE_LOST,
+)
 # What a usual reader wants to see of a case in which nothing changed.
 MAIN_METRIC = "step_time"
 MORE = """
@@ -40,7 +49,8 @@ releases of a package that the framework depends on, such as numpy, and everythi
 regresses, the session is repeated once: a regression is confirmed if the same case regresses again.
 
 The journals of each pair of releases are in a folder of their own, .dlbench/releases/FRAMEWORK/OLD..NEW. A comparison
-that has ended is not run again, and one that was interrupted goes on: repeat the command.
+that has ended is not run again, one that was interrupted goes on, and one in which a case did not finish, because its
+environment could not be built, for example, begins anew: repeat the command.
 
 examples:
   dlbench releases jax --plan
@@ -160,9 +170,9 @@ def _side(asked: argparse.Namespace, framework: Framework, version: str) -> str:
 
 
 def _run(asked: argparse.Namespace, step: Step) -> None:
-    """Run what has not ended of a comparison: its session, and another one if a case regressed."""
+    """Run what is not done of a comparison: its session, and another one if a case regressed."""
     for folder in (step.folder, _again(step)):
-        if not _has_ended(folder):
+        if not _is_done(folder):
             words = _command(asked, step, folder)
             # With --json nothing but the document may be printed.
             output = subprocess.DEVNULL if asked.json else None
@@ -180,8 +190,13 @@ def _again(step: Step) -> Path:
     return step.folder / "again"
 
 
-def _has_ended(folder: Path) -> bool:
-    return any(map(is_over, folder.glob("*.jsonl")))
+def _is_done(folder: Path) -> bool:
+    newest = _newest(folder).values()
+    return any(map(is_over, folder.glob("*.jsonl"))) and not any(_did_not_finish(case) for case in newest)
+
+
+def _did_not_finish(case: Recorded) -> bool:
+    return case.result.outcome in DID_NOT_FINISH
 
 
 def _command(asked: argparse.Namespace, step: Step, folder: Path) -> list[str]:

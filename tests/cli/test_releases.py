@@ -75,6 +75,16 @@ def test_what_has_ended_is_not_run_again_and_what_was_interrupted_goes_on(releas
     assert status == 0
 
 
+def test_a_comparison_in_which_a_case_did_not_finish_is_run_again_as_a_new_session(releases):
+    status, _, _ = releases({"0.32.3..0.32.4": "failed"})
+    assert status == 1
+    status, out, ran = releases({"0.32.3..0.32.4": "passed"})
+    assert (status, ran) == (0, ["0.32.3..0.32.4"] * 2)
+    assert "cpu: passed" in out
+    releases({"0.32.3..0.32.4": "passed"})
+    assert releases({"0.32.3..0.32.4": "passed"})[2] == ran
+
+
 def test_a_regression_that_a_second_session_does_not_find_is_unconfirmed_also_in_json(releases):
     status, out, _ = releases({"0.32.3..0.32.4": "regressed passed"}, "--json")
     assert status == 3
