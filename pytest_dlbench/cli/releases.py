@@ -50,7 +50,7 @@ regresses, the session is repeated once: a regression is confirmed if the same c
 
 The journals of each pair of releases are in a folder of their own, .dlbench/releases/FRAMEWORK/OLD..NEW. A comparison
 that has ended is not run again, one that was interrupted goes on, and one in which a case did not finish, because its
-environment could not be built, for example, begins anew: repeat the command.
+environment could not be built, for example, starts from scratch: repeat the command.
 
 examples:
   dlbench releases jax --plan

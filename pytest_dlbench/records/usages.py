@@ -64,6 +64,7 @@ class Usage:
     pss_mean_bytes: int | None = None
     pss_peak_bytes: int | None = None
     group_peak_bytes: int | None = None
+    file_peak_bytes: int | None = None
     gpus: tuple[GpuUsage, ...] = ()
     readings: Mapping[str, float] = field(default_factory=dict)
 

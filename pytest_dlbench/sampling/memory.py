@@ -30,6 +30,14 @@ def peak_bytes(pid: int) -> int:
     return _kilobytes(PROC / str(pid) / "status", "VmHWM") or 0
 
 
+def file_bytes(pid: int) -> int | None:
+    """RssFile: resident pages of mapped files, such as libraries; None before Linux 4.5, and for a process that ended.
+
+    It depends on the page cache, because a fault maps cached neighbours of a page, too.
+    """
+    return _kilobytes(PROC / str(pid) / "status", "RssFile")
+
+
 def reset_peak(pid: int) -> bool:
     """Reset the kernel's peak to what is resident now; whether that worked."""
     try:

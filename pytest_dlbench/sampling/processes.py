@@ -85,6 +85,7 @@ class ProcessTree:
         self.sample()
         samples = self._rss_bytes or [0]
         pss, peaks = self._pss_bytes, [memory.peak_bytes(root.pid) for root in self._roots]
+        files = [found for process in self._processes if (found := memory.file_bytes(process.pid)) is not None]
         seconds = map(float.__sub__, self._family_seconds(), self._family_began)
         self._shares = tuple(zip(seconds, map(max, self._family_peaks, peaks), strict=True))
         return Usage(
@@ -97,6 +98,7 @@ class ProcessTree:
             pss_mean_bytes=round(sum(pss) / len(pss)) if pss else None,
             pss_peak_bytes=max(pss, default=None),
             group_peak_bytes=memory.group_peak_bytes(self._roots[0].pid),
+            file_peak_bytes=sum(files) if files else None,
             load=os.getloadavg()[0],
         )
 

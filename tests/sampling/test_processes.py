@@ -39,6 +39,17 @@ class TestMemory:
         assert usage.rss_peak_bytes > 200 * MIB
         assert usage.rss_mean_bytes < 100 * MIB
 
+    def test_pages_of_a_mapped_file_are_counted_apart(self, tree, do, tmp_path):
+        file = tmp_path / "library"
+        file.write_bytes(bytes(100 * MIB))
+        tree.begin()
+        before = tree.end()
+        do(f"import mmap; file = open({str(file)!r}, 'r+b'); kept = mmap.mmap(file.fileno(), 0); sum(kept[::4096])")
+        tree.begin()
+        after = tree.end()
+        assert after.file_peak_bytes - before.file_peak_bytes == pytest.approx(100 * MIB, rel=0.02)
+        assert after.rss_peak_bytes - after.file_peak_bytes < before.rss_peak_bytes + 20 * MIB
+
     def test_memory_of_a_child_counts(self, tree, do):
         do("other = child()")
         do("send(other, 'kept = allocate(200)')")

@@ -11,7 +11,7 @@ from pytest_dlbench.reporting import figures
 from pytest_dlbench.reporting.charts import Chart, Measured, changes
 from pytest_dlbench.reporting.study import memory_growth, pictures
 from pytest_dlbench.reporting.study.conditions import many
-from pytest_dlbench.reporting.study.document import Lacking, Paragraph, Picture, Section, Table
+from pytest_dlbench.reporting.study.document import Block, Lacking, Paragraph, Picture, Section, Table
 
 TITLE = "What new versions changed"
 LEAD = (
@@ -42,8 +42,10 @@ def section(cases: Sequence[Measured]) -> Section | Lacking:
     of_frameworks: dict[str, list[Measured]] = {}
     for case in paired:
         of_frameworks.setdefault(_what_changed(case), []).append(case)
-    blocks = (block for name, some in of_frameworks.items() for block in (*_picture(name, some), _table(name, some)))
-    return Section(title=TITLE, blocks=(lead, *blocks, *memory_growth.blocks(cases)))
+    blocks: list[Block] = [lead]
+    for name, some in of_frameworks.items():
+        blocks += [*_picture(name, some), _table(name, some)]
+    return Section(title=TITLE, blocks=(*blocks, *memory_growth.blocks(cases)))
 
 
 def _what_changed(case: Measured) -> str:

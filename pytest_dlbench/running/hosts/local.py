@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 
-from pytest_dlbench.environments.placing import Absent
+from pytest_dlbench.environments.placing import Absent, Place
 from pytest_dlbench.records import Machine, MachineSpeed, Run
 from pytest_dlbench.running import alternating, devices
+from pytest_dlbench.running.page_cache import forget_libraries
 from pytest_dlbench.running.progress import Progress
 from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.run_spec import RunSpec
@@ -63,14 +64,23 @@ class ThisMachine:
         elif spec.is_timed or case.device != devices.CPU:
             with devices.held(case.device, patience, partial(devices.gpus, spec.gpu_numbers)) as gpu:
                 cores = devices.cores_near(gpu) if case.device == "gpu" else frozenset[int]()
+                _start_alike(specs)
                 yield LocalHost(specs=tuple(replace(one, gpu=gpu, cores=cores) for one in specs))
         else:
             with devices.shared(case.threads * spec.workers_here, patience) as cores:
+                _start_alike(specs)
                 yield LocalHost(specs=tuple(replace(one, cores=cores) for one in specs))
 
     def speed(self, threads: int, precision: str) -> MachineSpeed | None:
         """Measured now."""
         return machine_speed(threads, precision)
+
+
+def _start_alike(specs: Sequence[RunSpec]) -> None:
+    """Two environments, one of which may have just been built, begin with the same pages in memory."""
+    pythons = {one.place.python for one in specs if isinstance(one.place, Place)}
+    if len(pythons) > 1:
+        forget_libraries(pythons)
 
 
 THIS_MACHINE = ThisMachine()
