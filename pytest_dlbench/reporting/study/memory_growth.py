@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging import METRICS, readings
 from pytest_dlbench.records import VerdictOutcome
 from pytest_dlbench.reporting.charts import Measured
 from pytest_dlbench.reporting.figures import significant
@@ -15,9 +15,20 @@ IMPORT = "hello"
 MIB = 2**20
 LEAD = (
     "Where the peak memory regressed, how much of the growth is there as soon as the framework is imported, before it"
-    " builds a network: medians over the runs, in MiB. Above 100 %, building and training need less than before."
+    " builds a network: medians over the runs, in MiB. Above 100 %, building and training need less than before. The"
+    " peak includes resident pages of mapped files, most of which are the framework's libraries. Pairs that did not"
+    " record their number began with whatever pages of either version were in the page cache, which alone can make such"
+    " a change."
 )
-HEADINGS = ("from", "to", "network", "peak, before → now", "after import, before → now", "share of the growth")
+HEADINGS = (
+    "from",
+    "to",
+    "network",
+    "peak, before → now",
+    "after import, before → now",
+    "share of the growth",
+    "mapped files, before → now",
+)
 
 
 def blocks(cases: Sequence[Measured]) -> Iterator[Paragraph | Table]:
@@ -43,11 +54,12 @@ def _row(before: Measured, now: Measured) -> tuple[str, ...]:
     peaks, imports = [(function(before), function(now)) for function in (_peak_mib, _import_mib)]
     growth = peaks[1] - peaks[0]
     share = f"{significant(100 * (imports[1] - imports[0]) / growth, 2)} %" if growth > 0 else "–"
-    return (before.case.framework, now.case.framework, now.case.model, _change(peaks), _change(imports), share)
+    versions = (before.case.framework, now.case.framework)
+    return (*versions, now.case.model, _change(peaks), _change(imports), share, _change((_files(before), _files(now))))
 
 
 def _change(sides: tuple[float, float]) -> str:
-    return f"{sides[0]:,.0f} → {sides[1]:,.0f}"
+    return f"{sides[0]:,.0f} → {sides[1]:,.0f}" if all(sides) else "–"
 
 
 def _peak_mib(case: Measured) -> float:
@@ -57,4 +69,10 @@ def _peak_mib(case: Measured) -> float:
 def _import_mib(case: Measured) -> float:
     """0 if no run sampled its import."""
     found = [run.usage[IMPORT].rss_peak_bytes for run in case.sound if IMPORT in run.usage]
+    return median(found) / MIB if found else 0.0
+
+
+def _files(case: Measured) -> float:
+    """MiB of mapped files in training; 0 if no run recorded them."""
+    found = [size for run in case.sound if (size := readings.phase(run).file_peak_bytes) is not None]
     return median(found) / MIB if found else 0.0
