@@ -18,6 +18,7 @@ from pytest_dlbench.environments.releases import released
 from pytest_dlbench.environments.specification import pinned, served, since
 from pytest_dlbench.errors import OptionError
 from pytest_dlbench.judging import stored
+from pytest_dlbench.judging.outcomes import ALWAYS_FAILING
 from pytest_dlbench.options.parsers import names as listed
 from pytest_dlbench.planning.registry import KNOWN
 from pytest_dlbench.records import CaseOutcome, VerdictOutcome, codec
@@ -31,15 +32,7 @@ FOLDER = JOURNALS / "releases"
 PASSED = (CaseOutcome.PASSED, CaseOutcome.IMPROVED)
 WORSE = (CaseOutcome.REGRESSED, CaseOutcome.DIVERGED)
 UNDECIDED = (CaseOutcome.INCONCLUSIVE, CaseOutcome.INVALID)
-DID_NOT_FINISH = (
-    CaseOutcome.FAILED,
-    CaseOutcome.CRASHED,
-    CaseOutcome.TIMEOUT,
-    CaseOutcome.OUT_OF_MEMORY,
-    CaseOutcome.BROKEN_PROTOCOL,
-    CaseOutcome.WRONG_VERSION,
-    CaseOutcome.MACHINE_LOST,
-)
+DID_NOT_FINISH = ALWAYS_FAILING - {*WORSE} | {CaseOutcome.SKIPPED}
 # What a usual reader wants to see of a case in which nothing changed.
 MAIN_METRIC = "step_time"
 MORE = """
