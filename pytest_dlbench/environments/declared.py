@@ -199,8 +199,8 @@ JAX_CUDA = _on_gpu(JAX, CUDA_13)
 TENSORFLOW_CUDA = _on_gpu(TENSORFLOW, CUDA_12)
 KERAS_JAX_CUDA = _on_gpu(KERAS_JAX, CUDA_13)
 KERAS_TORCH_CUDA = _on_gpu(KERAS_TORCH, CUDA_13)
-# It takes CUDA's compiler at run time from there, and everything else from the driver.
-TINYGRAD_CUDA = _on_gpu(TINYGRAD, CUDA_13)
+# It takes CUDA's compiler at run time from there, and everything else from the driver; it compiles nothing with clang.
+TINYGRAD_CUDA = replace(_on_gpu(TINYGRAD, CUDA_13), programs=())
 MLX_CUDA = _on_gpu(MLX, CUDA_13)
 MXNET_CUDA = _on_gpu(MXNET, CUDA_11)
 CHAINER_CUDA = replace(_on_gpu(CHAINER, CUDA_12_CUDNN_8), variables=(("CUPY_CACHE_DIR", "{caches}/cupy"),))

@@ -33,8 +33,18 @@ REASONS: Mapping[str, Mapping[str, str]] = {
     },
     "mlx": dict.fromkeys(("autotune", "cuda_graphs", "deterministic", "tf32"), _NO_SWITCH),
 }
+# Frameworks that choose algorithms by timing them unless they are asked not to. Without that, XLA takes the first
+# algorithm that works: convolutions of tartu-mnist-cnn took up to 55 times as long on an H200.
+AUTOTUNE_BY_THEMSELVES = frozenset(
+    {"jax", "keras-jax", "keras-tensorflow", "mxnet", "mxnet-imperative", "tensorflow", "tensorflow-xla"}
+)
 # Frameworks whose switch for this is one of cuDNN or of XLA's code for GPUs.
 DETERMINISTIC_ON_GPUS = frozenset({"jax", "keras-jax", "mxnet", "mxnet-imperative", "paddle"})
+
+
+def autotunes(framework: Framework, device: str) -> bool:
+    """Whether a framework chooses algorithms by timing them if a recipe does not say."""
+    return device != "cpu" and framework.plain_name in AUTOTUNE_BY_THEMSELVES
 
 
 def refusal(framework: Framework, device: str, execution: Collection[str]) -> str:

@@ -538,5 +538,6 @@ def _conditions(one: Observed, but: str) -> Iterator[Condition]:
     yield "variables", tuple(sorted(case.variables.items()))
     for name in ("network_digest", "dataset_digest", "batch_size", "steps", "precision", "init", "input", "allocator"):
         yield name, getattr(context, name)
-    yield "execution", context.execution
+    # Whether a framework autotunes by itself is part of it; where that was asked for, it is among the settings.
+    yield "execution", tuple(name for name in context.execution if name != "autotune")
     yield "machine", context.machine.name

@@ -75,12 +75,13 @@ class Recipe:
     lower validation loss, or a higher validation accuracy if ``monitor`` says so. ``tested_epoch`` says of which
     epoch's weights the test results are: the last one's, or those with the best validation.
 
-    The settings of execution are the same for all frameworks, and off in all of them by default. ``tf32`` lets GPUs
-    round the factors of float32 products to 10 binary digits; with ``autotune``, cuDNN and XLA choose algorithms by
-    timing them; ``deterministic`` permits only operations whose results are equal to the bit in every run, so it
-    excludes ``autotune``; ``channels_last`` keeps images channels last in memory, where otherwise each framework's
-    builder chooses; with ``cuda_graphs`` a step is launched as graphs of kernels. A framework that cannot do what is
-    set does not train.
+    The settings of execution are the same for all frameworks, and off in all of them by default, except ``autotune``.
+    ``tf32`` lets GPUs round the factors of float32 products to 10 binary digits. With ``autotune``, cuDNN and XLA
+    choose algorithms by timing them; None means that each framework does on GPUs what it does by itself.
+    ``deterministic`` permits only operations whose results are equal to the bit in every run, so it excludes
+    ``autotune``. ``channels_last`` keeps images channels last in memory, where otherwise each framework's builder
+    chooses. With ``cuda_graphs`` a step is launched as graphs of kernels. A framework that cannot do what is set does
+    not train.
 
     ``library`` is the one that computes convolutions and products on processors, another setting of execution; None
     means that each framework has its own default.
@@ -105,7 +106,7 @@ class Recipe:
     input: Input = "memory"
     loader: Loader = "native"
     loader_workers: int = 0
-    autotune: bool = False
+    autotune: bool | None = None
     channels_last: bool = False
     cuda_graphs: bool = False
     deterministic: bool = False

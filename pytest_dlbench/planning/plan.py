@@ -185,6 +185,7 @@ class RunSettings:
         network = infer(model)
         asked, refusal = self._changed(recipe or model.recipe, dataset, framework, changes)
         framework = framework.computing_with(asked.library)
+        asked = _as_framework(asked, framework, device)
         case = self.case(label, framework, (model.name, data.name), device, changes)
         refusal = refusal or self._refusal(case, framework, network, asked, purpose=purpose, hosts=self._hosts(changes))
         is_trained = purpose == "training" and not refusal
@@ -309,6 +310,12 @@ class RunSettings:
             return _of_operator(self.machine, spec)
         assert isinstance(spec, NetworkSpec)
         return _of_network(self.machine, spec)
+
+
+def _as_framework(recipe: Recipe, framework: Framework, device: Device) -> Recipe:
+    """A recipe that leaves autotuning to the framework, turned on if this framework does it by itself."""
+    is_open = recipe.autotune is None and not recipe.deterministic
+    return replace(recipe, autotune=True) if is_open and execution.autotunes(framework, device.name) else recipe
 
 
 def _of_program(machine: Machine, spec: ProgramSpec) -> Context:

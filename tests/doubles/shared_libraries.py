@@ -10,7 +10,7 @@ from tests.worker.sessions import double, session
 
 def compiled(folder: Path, sources: Mapping[str, str]) -> Path:
     """The folder, with a library for each name and source in C."""
-    folder.mkdir()
+    folder.mkdir(parents=True)
     for name, source in sources.items():
         command = ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(folder / name)]
         subprocess.run(command, input=source.encode(), check=True)

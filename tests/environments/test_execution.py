@@ -3,7 +3,7 @@
 import pytest
 
 from pytest_dlbench.environments import FRAMEWORKS, Framework
-from pytest_dlbench.environments.execution import REASONS, refusal
+from pytest_dlbench.environments.execution import AUTOTUNE_BY_THEMSELVES, REASONS, autotunes, refusal
 from pytest_dlbench.environments.supports import supports
 from pytest_dlbench.model.recipe import EXECUTION
 
@@ -21,6 +21,18 @@ def test_on_a_gpu_every_framework_has_a_setting_or_a_reason(name, setting):
 @pytest.mark.parametrize("setting", ["autotune", "cuda_graphs", "tf32"])
 def test_processors_lack_what_gpus_have(setting):
     assert refusal(FRAMEWORKS["pytorch"], "cpu", [setting]).startswith(f"{setting}=true on a processor: ")
+
+
+@pytest.mark.parametrize("name", sorted(AUTOTUNE_BY_THEMSELVES))
+def test_what_autotunes_by_itself_does_on_gpus_and_can_be_asked_not_to(name):
+    framework = FRAMEWORKS[name]
+    assert (autotunes(framework, "gpu"), autotunes(framework, "gpu:1"), autotunes(framework, "cpu")) == (1, 1, 0)
+    assert "autotune" in supports(framework)
+
+
+@pytest.mark.parametrize("name", ["pytorch", "keras-torch", "paddle", "tinygrad"])
+def test_others_autotune_only_if_they_are_asked_to(name):
+    assert not autotunes(FRAMEWORKS[name], "gpu")
 
 
 @pytest.mark.parametrize("name", ["jax", "keras-jax", "paddle", "mxnet"])

@@ -65,3 +65,7 @@ def test_programs_do_not_change_the_environments_folder(small):
 def test_frameworks_that_compile_declare_their_compiler(nothing, name, program):
     assert program in FRAMEWORKS[name].programs
     assert program.debian in lacking(name, FRAMEWORKS[name].programs)
+
+
+def test_on_a_gpu_tinygrad_needs_no_clang():
+    assert CLANG not in FRAMEWORKS["tinygrad"].on("gpu").programs

@@ -397,6 +397,23 @@ def test_settings_of_execution_are_in_the_context_and_in_the_name():
     assert planned.case.id.endswith("-deterministic_true")
 
 
+@pytest.mark.parametrize(
+    ("framework", "device", "changes", "execution"),
+    [
+        ("jax", "gpu", {}, ("autotune",)),
+        ("jax", "gpu", {"autotune": False}, ()),
+        ("jax", "gpu", {"deterministic": True}, ("deterministic",)),
+        ("jax", "cpu", {}, ()),
+        ("pytorch", "gpu", {}, ()),
+        ("pytorch", "gpu", {"autotune": True}, ("autotune",)),
+    ],
+)
+def test_a_framework_autotunes_as_it_does_by_itself_unless_the_recipe_says(framework, device, changes, execution):
+    settings = replace(SETTINGS, changes=tuple(Change(name=name, value=value) for name, value in changes.items()))
+    outline = settings.outline(FRAMEWORKS[framework], SMALL, ANY_SHAPE, DEVICES[device])
+    assert (outline.recipe.execution, outline.refusal) == (execution, "")
+
+
 def test_a_setting_of_execution_that_a_device_lacks_is_refused_with_the_reason():
     settings = replace(SETTINGS, changes=(Change(name="tf32", value=True),))
     outline = settings.outline(PYTORCH, SMALL, ANY_SHAPE, CPU)

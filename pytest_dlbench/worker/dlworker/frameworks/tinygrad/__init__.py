@@ -3,6 +3,8 @@
 Images are channels first, as tinygrad's own layers expect them.
 """
 
+import dlworker.frameworks.tinygrad.nvrtc  # noqa: F401  # isort: skip - tinygrad looks for it when it is imported
+
 import ctypes
 import os
 import shutil
