@@ -182,4 +182,7 @@ def _labelled(cases: Sequence[Measured]) -> Sequence[Measured]:
 
 def _label(case: Measured) -> str:
     old, new, _ = _compared(case)
-    return f"{old} → {new} · {case.case.model}"
+    # The picture is of one framework.
+    (name, _, version), (other, _, later) = old.partition("=="), new.partition("==")
+    versions = f"{version} → {later}" if name == other and version and later else f"{old} → {new}"
+    return f"{versions} · {case.case.model}"
