@@ -164,9 +164,15 @@ def _parts(judged: Judged, sessions: Mapping[str, str]) -> dict[str, str]:
 
 
 def _sessions(names: Iterable[str]) -> dict[str, str]:
-    """Short names of journals by their start times, if these are unique."""
-    stamps = {name: re.match(r"\d{4}(\d\d)(\d\d)T(\d\d)(\d\d)", name) for name in names}
+    """Short names of journals by their start times, with seconds where two began in one minute, if these are unique."""
+    stamps = {name: re.match(r"\d{4}(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)?", name) for name in names}
     short = {name: "{}-{} {}:{}".format(*found.groups()) for name, found in stamps.items() if found}
+    starts = Counter(short.values())
+    short |= {
+        name: f"{short[name]}:{found[5]}"
+        for name, found in stamps.items()
+        if found and found[5] and starts[short[name]] > 1
+    }
     return short if len(set(short.values())) == len(stamps) else {}
 
 

@@ -8,7 +8,7 @@ from pytest_dlbench.judging.over_workloads import Comparison
 from pytest_dlbench.reporting.charts import Measured, frameworks
 from pytest_dlbench.reporting.figures import significant
 from pytest_dlbench.reporting.published import register, verdicts
-from pytest_dlbench.reporting.study import conditions, overall, row, versions
+from pytest_dlbench.reporting.study import conditions, overall, versions, whole
 from pytest_dlbench.reporting.study.conditions import many
 from pytest_dlbench.reporting.study.document import Paragraph, Section
 
@@ -23,7 +23,7 @@ CHOSEN_BY = (
 def section(cases: Sequence[Measured], alone: Sequence[Measured], found: Sequence[register.Verdict]) -> Section:
     """The extent of the study and its results; those ``alone`` did not run in pairs."""
     ranked = tuple(_compared(alone)) or tuple(_winners(alone))
-    lines = (*ranked, *row.reached(alone), *versions.summaries(cases), _first_capital(verdicts.summary(found)))
+    lines = (*ranked, *whole.reached(alone), *versions.summaries(cases), _first_capital(verdicts.summary(found)))
     return Section(title=TITLE, blocks=(Paragraph(text=_extent(cases, alone), items=lines),))
 
 

@@ -24,7 +24,7 @@ from pytest_dlbench.reporting.charts import (
 from pytest_dlbench.reporting.charts.chart import joined
 from pytest_dlbench.reporting.figures import significant
 from pytest_dlbench.reporting.page import decision
-from pytest_dlbench.reporting.study import document, overall, pictures
+from pytest_dlbench.reporting.study import document, overall, pictures, whole
 from pytest_dlbench.reporting.study.conditions import is_shortened
 from pytest_dlbench.reporting.study.document import Block, Lacking, Paragraph, Picture, Section
 
@@ -59,14 +59,15 @@ Found = list[Section | Lacking]
 def findings(cases: Sequence[Measured]) -> Found:
     """Every section in the order of the page, or why it is not there."""
     # What accuracy costs is known at the end of a recipe only.
-    whole = [case for case in cases if not is_shortened(case)]
+    finished = [case for case in cases if not is_shortened(case)]
     widest = _widest(cases)
     return [
         _ranks(cases),
         overall.section(cases),
         _networks(cases),
+        whole.section(cases),
         _curves(cases),
-        _drawn(pareto.chart(whole), whole, WHOLE),
+        _drawn(pareto.chart(finished), finished, WHOLE),
         *(_drawn(module.chart(cases), cases) for module in (threads, workers)),
         *(_drawn(module.chart(widest), widest, WIDEST) for module in (phases, memory)),
     ]

@@ -46,13 +46,6 @@ def section(cases: Sequence[Measured]) -> Section | Lacking:
     )
 
 
-def reached(cases: Sequence[Measured]) -> Iterator[str]:
-    """A sentence on the accuracy of the whole recipe; none if there is no such row."""
-    if found := _newest(cases):
-        accuracies = [f"{case.case.framework} {fmean(_values(case, METRICS['accuracy'])):.1f} %" for case in found]
-        yield f"Trained by its whole recipe on {ROW[1]}, {ROW[0]} reaches an accuracy of {' and '.join(accuracies)}"
-
-
 def _newest(cases: Sequence[Measured]) -> Sequence[Measured]:
     """The row with the most threads, which is the default, of the newest session; empty if there is none."""
     of_cells: dict[str, list[Measured]] = {}

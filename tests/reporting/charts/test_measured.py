@@ -45,8 +45,17 @@ def test_sessions_are_distinguished_by_their_start_times():
     assert [case.cell for case in cases] == ["tartu-mnist-cnn · 11-21 11:41", "tartu-mnist-cnn · 11-21 12:05"]
 
 
-def test_sessions_of_the_same_minute_have_their_full_names():
-    cases = measured(judged(session="20261121T114113-1"), judged(session="20261121T114159-2"))
+def test_sessions_of_the_same_minute_have_their_seconds():
+    sessions = ("20261121T114113-1", "20261121T114159-2", "20261121T120500-3")
+    assert [case.label for case in measured(*(judged(session=session) for session in sessions))] == [
+        "pytorch · tartu-mnist-cnn · 11-21 11:41:13",
+        "pytorch · tartu-mnist-cnn · 11-21 11:41:59",
+        "pytorch · tartu-mnist-cnn · 11-21 12:05",
+    ]
+
+
+def test_sessions_of_the_same_second_have_their_full_names():
+    cases = measured(judged(session="20261121T114113-1"), judged(session="20261121T114113-2"))
     assert cases[0].cell.endswith("20261121T114113-1")
 
 

@@ -1,0 +1,101 @@
+"""Networks that were trained by their whole recipe on real data: what each framework reaches."""
+
+from collections.abc import Iterator, Sequence
+from statistics import fmean, median
+
+from pytest_dlbench.judging import METRICS
+from pytest_dlbench.reporting import figures
+from pytest_dlbench.reporting.charts import Measured, frameworks
+from pytest_dlbench.reporting.study.conditions import is_shortened, many
+from pytest_dlbench.reporting.study.document import Lacking, Paragraph, Section, Table
+
+TITLE = "Whole recipes"
+SCALE, SYNTHETIC = "full", "synthetic"
+SESSION = (
+    "pytest bench/test_training.py --dlbench-scale full --dlbench-models gatech-lenet --dlbench-datasets fashion-mnist"
+    " --dlbench-frameworks all --dlbench-threads 1"
+)
+LEAD = (
+    "All steps of a recipe on real data. Frameworks that train the same network should reach the same accuracy, within"
+    " what runs differ by; each accuracy is the mean of the runs, with the lowest and the highest if there are several."
+)
+# Networks of two convolutions without augmentation, as submitted to the makers of the data:
+# github.com/zalandoresearch/fashion-mnist, section Benchmark, which says that they were not verified.
+REPORTED = {"fashion-mnist": "Others report 87.6 to 93.2 % for networks of two convolutions without augmentation"}
+HEADINGS = ("network, data and device", "framework", "runs", "steps", "accuracy", "step", "training", "peak RSS")
+
+Cell = tuple[str, str]
+
+
+def section(cases: Sequence[Measured]) -> Section | Lacking:
+    """A sentence for each network and data set, and a table of all cases."""
+    found = _of_cells(cases)
+    if not found:
+        because = f"no network was trained by its whole recipe, at scale {SCALE}, on real data"
+        return Lacking(title=TITLE, because=because, command=SESSION)
+    datasets = dict.fromkeys(dataset for _, dataset in found)
+    reported = "".join(f" {REPORTED[name]} on {name}." for name in datasets if name in REPORTED)
+    lines = tuple(_agreement(cell, members) for cell, members in found.items())
+    rows = tuple(_row(case) for members in found.values() for case in members)
+    table = Table(caption=TITLE, headings=HEADINGS, rows=rows, texts=2)
+    return Section(title=TITLE, blocks=(Paragraph(text=LEAD + reported, items=lines), table))
+
+
+def reached(cases: Sequence[Measured]) -> Iterator[str]:
+    """A sentence on the accuracy of each network; none if no recipe was trained whole."""
+    for (model, dataset), members in _of_cells(cases).items():
+        count = many(len({case.case.framework for case in members}), "framework")
+        yield f"Trained by its whole recipe on {dataset}, {model} reaches an accuracy of {_span(members)} in {count}"
+
+
+def _of_cells(cases: Sequence[Measured]) -> dict[Cell, list[Measured]]:
+    """The cases by network and data set, each from the highest accuracy to the lowest."""
+    found: dict[Cell, list[Measured]] = {}
+    for case in sorted(filter(_is_whole, cases), key=lambda case: (-_accuracy(case), case.label)):
+        found.setdefault((case.case.model, case.case.dataset), []).append(case)
+    return dict(sorted(found.items()))
+
+
+def _is_whole(case: Measured) -> bool:
+    one = case.case
+    is_asked = one.scale == SCALE and one.dataset != SYNTHETIC and not one.settings
+    return is_asked and not is_shortened(case) and bool(_accuracies(case))
+
+
+def _accuracies(case: Measured) -> list[float]:
+    return [100 * value for value in METRICS["accuracy"].values(case.sound)]
+
+
+def _accuracy(case: Measured) -> float:
+    return fmean(_accuracies(case))
+
+
+def _span(members: Sequence[Measured]) -> str:
+    ends = dict.fromkeys(f"{_accuracy(case):.1f}" for case in (members[-1], members[0]))
+    return f"{' to '.join(ends)} %"
+
+
+def _agreement(cell: Cell, members: Sequence[Measured]) -> str:
+    model, dataset = cell
+    runs = many(sum(len(case.sound) for case in members), "run")
+    names = many(len({case.case.framework for case in members}), "framework")
+    apart = _accuracy(members[0]) - _accuracy(members[-1])
+    return f"{model} on {dataset}: {_span(members)} in {runs} of {names}, at most {apart:.2f} pp apart"
+
+
+def _ends(values: Sequence[float]) -> str:
+    return f" [{min(values):.2f}, {max(values):.2f}]" if len(values) > 1 else ""
+
+
+def _row(case: Measured) -> tuple[str, ...]:
+    values, sound = _accuracies(case), case.sound
+    return (
+        case.cell,
+        case.case.framework,
+        f"{len(sound):,}",
+        f"{case.context.steps:,}",
+        f"{fmean(values):.2f} %{_ends(values)}",
+        figures.seconds(median(frameworks.step_seconds(case))),
+        figures.duration(median(METRICS["training_time"].values(sound))),
+        figures.figure("peak_rss", median(METRICS["peak_rss"].values(sound))),
+    )

@@ -1,0 +1,54 @@
+"""Whole recipes: which cases they are of, and what is said of them."""
+
+import pytest
+
+from pytest_dlbench.reporting.study import whole
+from pytest_dlbench.reporting.study.document import Lacking, Paragraph, Table
+from tests.doubles.judged import judged, measured
+
+
+def trained(framework, accuracy, **changes):
+    named = {"model": "gatech-lenet", "dataset": "fashion-mnist", "scale": "full", **changes}
+    return judged(framework, accuracy=accuracy, **named)
+
+
+def blocks(*cases):
+    found = whole.section(measured(*cases))
+    return {type(block): block for block in found.blocks}
+
+
+def test_frameworks_are_listed_by_accuracy_with_how_far_they_are_apart():
+    found = blocks(trained("pytorch", 0.9033), trained("jax", 0.9071), trained("mxnet", 0.9062))
+    assert found[Paragraph].items == (
+        "gatech-lenet on fashion-mnist: 90.3 to 90.7 % in 9 runs of 3 frameworks, at most 0.38 pp apart",
+    )
+    assert "87.6 to 93.2 %" in found[Paragraph].text
+    assert [row[1] for row in found[Table].rows] == ["jax", "mxnet", "pytorch"]
+    assert found[Table].rows[0][2:5] == ("3", "50", "90.71 % [90.71, 90.71]")
+
+
+def test_each_network_has_a_sentence_in_the_abstract():
+    own = trained("jax", 0.97, model="own", dataset="digits")
+    first, second = whole.reached(measured(trained("pytorch", 0.88), trained("jax", 0.91), own))
+    assert first.endswith("on fashion-mnist, gatech-lenet reaches an accuracy of 88.0 to 91.0 % in 2 frameworks")
+    assert second == "Trained by its whole recipe on digits, own reaches an accuracy of 97.0 % in 1 framework"
+
+
+def test_what_others_report_is_of_their_data():
+    assert "Others" not in blocks(trained("jax", 0.97, dataset="digits"))[Paragraph].text
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"scale": "smoke"},
+        {"dataset": "synthetic"},
+        {"settings": {"batch_size": 32}},
+        {"context": {"steps": 50, "recipe_steps": 100}},
+    ],
+)
+def test_other_cases_are_no_whole_recipe_on_real_data(other):
+    found = whole.section(measured(trained("pytorch", 0.9, **other)))
+    assert isinstance(found, Lacking)
+    assert found.command == whole.SESSION
+    assert not list(whole.reached(measured(trained("pytorch", 0.9, **other))))
