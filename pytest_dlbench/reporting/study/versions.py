@@ -182,7 +182,7 @@ def _labelled(cases: Sequence[Measured]) -> Sequence[Measured]:
 
 def _label(case: Measured) -> str:
     old, new, _ = _compared(case)
-    # The picture is of one framework.
-    (name, _, version), (other, _, later) = old.partition("=="), new.partition("==")
-    versions = f"{version} → {later}" if name == other and version and later else f"{old} → {new}"
+    # The picture is of one framework, whose name two versions or two requirements files have in common.
+    (*name, version), (*other, later) = (re.split("(==|@)", side, maxsplit=1) for side in (old, new))
+    versions = f"{version} → {later}" if name and name == other else f"{old} → {new}"
     return f"{versions} · {case.case.model}"
