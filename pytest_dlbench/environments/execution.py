@@ -33,8 +33,8 @@ REASONS: Mapping[str, Mapping[str, str]] = {
     },
     "mlx": dict.fromkeys(("autotune", "cuda_graphs", "deterministic", "tf32"), _NO_SWITCH),
 }
-# Frameworks that choose algorithms by timing them unless they are asked not to. Without that, XLA takes the first
-# algorithm that works: convolutions of tartu-mnist-cnn took up to 55 times as long on an H200.
+# Frameworks that choose algorithms by timing them unless they are asked not to. Without that, XLA names none to cuDNN:
+# convolutions of tartu-mnist-cnn took up to 55 times as long on an H200.
 AUTOTUNE_BY_THEMSELVES = frozenset(
     {"jax", "keras-jax", "keras-tensorflow", "mxnet", "mxnet-imperative", "tensorflow", "tensorflow-xla"}
 )
