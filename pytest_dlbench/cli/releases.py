@@ -4,6 +4,7 @@ import argparse
 import shlex
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -155,7 +156,8 @@ def _side(asked: argparse.Namespace, framework: Framework, version: str) -> str:
     pins = {pin.partition("==")[0] for pin in environment.requirements}
     if asked.of not in pins:
         raise OptionError(f"{WHERE}: --of {asked.of}: {asked.framework} pins {', '.join(sorted(pins))}")
-    path = Path.cwd() / FOLDER / f"{asked.framework}-{asked.of}" / f"{asked.of}-{version}.txt"
+    # Relative, because the journals name it, and may be published.
+    path = FOLDER / f"{asked.framework}-{asked.of}" / f"{asked.of}-{version}.txt"
     create_ignored(JOURNALS)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join((*pinned(environment, asked.of, version).requirements, "")), "utf-8")
@@ -245,6 +247,15 @@ def _lines(found: Mapping[Step, Sequence[Compared]]) -> Iterator[str]:
             if case.again:
                 yield "    again:"
                 yield from (f"    {line}" for line in _verdicts(case.again))
+    yield from _summary([case for cases in found.values() for case in cases])
+
+
+def _summary(found: Sequence[Compared]) -> Iterator[str]:
+    """How many cases had which outcome, and what that makes of the exit status."""
+    outcomes = Counter(one.outcome for one in found)
+    if outcomes:
+        listed_ones = ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items())
+        yield f"{len(found):,} case{'s' * (len(found) != 1)}: {listed_ones}; exit status {_status(found)}"
 
 
 def _verdicts(case: Recorded) -> Iterator[str]:
