@@ -1,17 +1,20 @@
-"""Gives the environments of a pair the same start: none of their libraries is in the page cache.
+"""Gives environments the same start: none of their libraries is in the page cache.
 
 A page fault maps cached neighbours of a page, too. How many there are depends on how the file came into the cache, not
-on the process: after ``import paddle``, 197 MiB of libraries were resident in one new environment and 220 MiB in
-another one, whose libraries have the same sizes, and 156 MiB in both once these had been dropped (Linux 6.18, ext4).
-The peak of the resident set contains these pages, so that a new version could seem to need more memory.
+on the process: after ``import paddle``, 156 MiB of libraries were resident if the faults of a process had read them,
+158 MiB if an installer had just written them, and 246 MiB if another program had read the files from start to end
+(Paddle 3.2.2, Linux 6.18, ext4). The peak of the resident set contains these pages, so that a new version could seem to
+need more memory.
 """
 
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
-PACKAGES = "lib/python*/site-packages"
+# Those of virtual environments, and of Debian's and Fedora's own Pythons.
+PACKAGES = "lib*/python*/*-packages"
 
 
 def forget_libraries(pythons: Iterable[Path]) -> None:
@@ -27,10 +30,23 @@ def forget_libraries(pythons: Iterable[Path]) -> None:
                 _forget(path)
 
 
-def _libraries(python: Path) -> Iterator[Path]:
+@cache
+def forget_once(python: Path) -> None:
+    """The same for a single Python, the first time in this process: a session begins like the one it is compared with.
+
+    What has been read since then was read by the processes of the session, a fault at a time.
+    """
+    forget_libraries([python])
+
+
+def _packages(python: Path) -> Iterator[Path]:
     # Not resolved: a virtual environment's bin/python is a link to the Python that it was made with.
-    folders = python.parent.parent.glob(PACKAGES)
-    return (path for folder in folders for path in folder.rglob("*.so*") if path.is_file() and not path.is_symlink())
+    return filter(Path.is_dir, python.parent.parent.glob(PACKAGES))
+
+
+def _libraries(python: Path) -> Iterator[Path]:
+    found = (path for folder in _packages(python) for path in folder.rglob("*.so*"))
+    return (path for path in found if path.is_file() and not path.is_symlink())
 
 
 def _forget(path: Path) -> None:

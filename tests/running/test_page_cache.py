@@ -1,4 +1,4 @@
-"""Which libraries of two environments are in the page cache when a pair begins."""
+"""Which libraries of environments are in the page cache when a case begins."""
 
 import ctypes
 import mmap
@@ -10,7 +10,7 @@ import pytest
 
 from pytest_dlbench.running import lock_folder
 from pytest_dlbench.running.hosts.local import THIS_MACHINE
-from pytest_dlbench.running.page_cache import forget_libraries
+from pytest_dlbench.running.page_cache import forget_libraries, forget_once
 from pytest_dlbench.running.progress import Silent
 from tests.running.specs import spec
 
@@ -74,10 +74,20 @@ def test_what_is_no_library_stays(tmp_path):
     assert cached_bytes(python) == SIZE
 
 
-def test_two_environments_begin_alike_and_a_single_one_keeps_its_pages(pythons, tmp_path, monkeypatch):
+def test_two_environments_begin_alike_each_time(pythons, tmp_path, monkeypatch):
+    for _ in range(2):
+        assert leased(tmp_path, monkeypatch, *pythons) == [0, 0]
+        for python in pythons:
+            (python.parent.parent / LIBRARY).read_bytes()
+
+
+def test_a_single_environment_begins_alike_in_each_session(pythons, tmp_path, monkeypatch):
+    assert leased(tmp_path, monkeypatch, pythons[0]) == [0]
+    (pythons[0].parent.parent / LIBRARY).read_bytes()
     assert leased(tmp_path, monkeypatch, pythons[0], pythons[0]) == [SIZE, SIZE]
-    assert leased(tmp_path, monkeypatch, pythons[0]) == [SIZE]
-    assert leased(tmp_path, monkeypatch, *pythons) == [0, 0]
+    # Of another process.
+    forget_once.cache_clear()
+    assert leased(tmp_path, monkeypatch, pythons[0]) == [0]
 
 
 def test_a_library_that_cannot_be_opened_and_a_missing_folder_are_no_problem(pythons, tmp_path):

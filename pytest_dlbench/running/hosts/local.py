@@ -9,7 +9,7 @@ from random import Random
 from pytest_dlbench.environments.placing import Absent, Place
 from pytest_dlbench.records import Machine, MachineSpeed, Run
 from pytest_dlbench.running import alternating, devices
-from pytest_dlbench.running.page_cache import forget_libraries
+from pytest_dlbench.running.page_cache import forget_libraries, forget_once
 from pytest_dlbench.running.progress import Progress
 from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.run_spec import RunSpec
@@ -77,10 +77,13 @@ class ThisMachine:
 
 
 def _start_alike(specs: Sequence[RunSpec]) -> None:
-    """Two environments, one of which may have just been built, begin with the same pages in memory."""
+    """The sides of a pair begin with the same pages in memory, and sessions with those of the session before."""
     pythons = {one.place.python for one in specs if isinstance(one.place, Place)}
     if len(pythons) > 1:
         forget_libraries(pythons)
+    else:
+        for python in pythons:
+            forget_once(python)
 
 
 THIS_MACHINE = ThisMachine()
