@@ -343,6 +343,8 @@ def _in_scope(rule: Rule, observed: Sequence[Observed]) -> tuple[list[Observed],
     steps: tuple[tuple[Obstacle, Callable[[Observed], bool]], ...] = (
         (Obstacle.NOT_RUN, lambda one: _device(one) in scope.devices),
         (Obstacle.NOT_RUN, lambda one: scope.threads[0] <= one.case.threads <= scope.threads[1]),
+        # What several workers do is another subject: of two, each has its own libraries in memory.
+        (Obstacle.NOT_RUN, lambda one: one.case.workers == 1 or _is_of_workers(rule)),
         (Obstacle.NOT_RUN, lambda one: one.case.model in scope.models and _is_of(metric, one)),
         (Obstacle.OTHER_DATA, lambda one: not scope.datasets or one.case.dataset in scope.datasets),
         (Obstacle.CUT_SHORT, lambda one: not (metric.needs_whole_recipe and is_cut_short(one.context))),
@@ -359,6 +361,10 @@ def _in_scope(rule: Rule, observed: Sequence[Observed]) -> tuple[list[Observed],
 def needs_gpu(rule: Rule) -> bool:
     """Whether the rule is about GPUs, by themselves or against processors."""
     return rule.scope.devices == ("gpu",) or (isinstance(rule, Effect) and rule.axis == "device")
+
+
+def _is_of_workers(rule: Rule) -> bool:
+    return isinstance(rule, Effect | Steeper) and rule.axis == "workers"
 
 
 def _device(one: Observed) -> str:

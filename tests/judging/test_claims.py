@@ -209,6 +209,15 @@ def test_a_claim_is_limited_to_its_numbers_of_threads():
         assert outcomes(rule, *cases) == expected
 
 
+def test_cases_of_several_workers_are_for_claims_about_them_alone():
+    slower = observed("jax", step=0.03)
+    cases = [replace(one, case=replace(one.case, workers=2)) for one in (observed(), slower)]
+    assert outcomes(faster(), *cases) == (OPEN, Obstacle.NOT_RUN)
+    rule = Effect(scope=scope(), axis="workers", direction="lower", amount=1.5, frameworks=(B,))
+    two = observed("jax", step=0.01, workers=2)
+    assert outcomes(rule, slower, two) == (HOLDS, None)
+
+
 def test_two_runs_are_too_few():
     cases = observed(runs=2), observed("jax", step=0.03, runs=2)
     assert outcomes(faster(), *cases) == (OPEN, Obstacle.TOO_FEW_RUNS)

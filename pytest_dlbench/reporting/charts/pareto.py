@@ -37,10 +37,10 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
 
 
 def _rows(cases: Sequence[Measured]) -> Iterator[Row]:
-    groups: dict[tuple[str, str], list[tuple[int, tuple[float, float, float]]]] = {}
+    groups: dict[str, list[tuple[int, tuple[float, float, float]]]] = {}
     for number, case in enumerate(cases):
         if (found := _figures(case)) is not None:
-            groups.setdefault((case.session, case.cell), []).append((number, found))
+            groups.setdefault(case.cell, []).append((number, found))
     for group in groups.values():
         if len({cases[number].case.framework for number, _ in group}) > 1:
             for number, (seconds, lost, peak) in group:

@@ -6,9 +6,11 @@ from typing import Any
 
 import altair as alt
 
+from pytest_dlbench.judging.frameworks import of_runs
+from pytest_dlbench.judging.intervals import Interval
 from pytest_dlbench.reporting.charts import look
 from pytest_dlbench.reporting.charts.chart import Row
-from pytest_dlbench.reporting.charts.frameworks import step_seconds
+from pytest_dlbench.reporting.charts.frameworks import judged_metric, step_seconds
 from pytest_dlbench.reporting.charts.measured import Measured
 
 
@@ -51,6 +53,12 @@ def _rows(
         for run, seconds in enumerate(step_seconds(case), start=1)
         for speedup, ideal in ((base / (seconds / _batch(case)), count(case) / count(fewest)),)
     ]
+
+
+def gain(case: Measured, fewest: Measured) -> Interval:
+    """The speed-up of a case over the fewest, with its 90 % interval from the runs of both."""
+    before, after = ([value / _batch(one) for value in step_seconds(one)] for one in (fewest, case))
+    return of_runs(judged_metric(case), before, after)
 
 
 def _batch(case: Measured) -> int:

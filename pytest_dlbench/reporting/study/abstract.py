@@ -34,7 +34,7 @@ def _first_capital(text: str) -> str:
 def _extent(cases: Sequence[Measured], alone: Sequence[Measured]) -> str:
     extent = conditions.extent(cases)
     trained = (
-        f"{many(len(extent.frameworks), 'framework')} trained {many(len(extent.models), 'network')} on"
+        f"{_frameworks(extent)} trained {many(len(extent.models), 'network')} on"
         f" {many(len(extent.datasets), 'data set')}, in {many(extent.runs, 'run')} with"
         f" {many(len(extent.seeds), 'seed')}, at scale {', '.join(extent.scales)}."
     )
@@ -57,6 +57,13 @@ def _extent(cases: Sequence[Measured], alone: Sequence[Measured]) -> str:
         else ""
     )
     return trained + short + alike + disturbed
+
+
+def _frameworks(extent: conditions.Extent) -> str:
+    """How many there are, and how many with the versions and environments that were compared."""
+    count = many(len(set(map(conditions.plain_name, extent.frameworks))), "framework")
+    versions = f" in {len(extent.frameworks):,} versions"
+    return count + (versions if count != many(len(extent.frameworks), "framework") else "")
 
 
 def _compared(cases: Sequence[Measured]) -> Iterator[str]:

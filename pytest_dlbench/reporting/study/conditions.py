@@ -1,8 +1,10 @@
 """What was run, how, and what disturbed it: from the records alone."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from pytest_dlbench.environments.execution import AUTOTUNE_BY_THEMSELVES
 from pytest_dlbench.judging.equivalence import of_framework
 from pytest_dlbench.records import Run
 from pytest_dlbench.reporting import cautions
@@ -64,6 +66,11 @@ def many(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
+def plain_name(framework: str) -> str:
+    """A framework without the version or environment that was asked for: ``jax`` of ``jax==0.10.2``."""
+    return re.split("==|@", framework, maxsplit=1)[0]
+
+
 def what_was_run(cases: Sequence[Measured], baselines: Sequence[Measured] = ()) -> Section:
     """Networks, data, machine, versions and seeds; of what cases were compared with, only the versions."""
     found = extent(cases)
@@ -117,7 +124,8 @@ def _versions(run: Run) -> str:
 def threats(cases: Sequence[Measured], damages: Sequence[str]) -> Section:
     """What may make the figures wrong or less general, and what the witnesses in the records say."""
     found = extent(cases)
-    lines = [*_of_scale(found), _of_noise(found), *_of_machine(cases), *_of_equality(cases), *_of_seeds(found)]
+    lines = [*_of_scale(found), _of_noise(found), *_of_machine(cases)]
+    lines += [*_of_autotuning(cases), *_of_equality(cases), *_of_seeds(found)]
     lines += [f"a file is damaged: {damage}" for damage in damages]
     blocks: list[Paragraph | Table] = [Paragraph(text="What these figures cannot show:", items=tuple(lines))]
     if warned := tuple(_warned(cases)):
@@ -147,6 +155,16 @@ def _of_machine(cases: Sequence[Measured]) -> Iterator[str]:
     machines = {case.context.machine.name for case in cases}
     if len(machines) == 1:
         yield "one machine: ratios between frameworks may be others on other processors"
+
+
+def _of_autotuning(cases: Sequence[Measured]) -> Iterator[str]:
+    untuned = [case for case in cases if case.case.device != "cpu" and "autotune" not in case.context.execution]
+    names = sorted({plain_name(case.case.framework) for case in untuned} & AUTOTUNE_BY_THEMSELVES)
+    if names:
+        yield (
+            f"autotuning: {', '.join(names)} ran on a GPU without timing cuDNN's algorithms, which users have unless"
+            " they turn it off; convolutions may take many times as long as theirs"
+        )
 
 
 def _of_equality(cases: Sequence[Measured]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
+from typing import Any
 
 from pytest_dlbench.judging import METRICS, shown_in
 from pytest_dlbench.judging.correlation import epochs_and_accuracy
@@ -24,7 +25,7 @@ from pytest_dlbench.reporting.charts import (
 from pytest_dlbench.reporting.charts.chart import joined
 from pytest_dlbench.reporting.figures import significant
 from pytest_dlbench.reporting.page import decision
-from pytest_dlbench.reporting.study import document, overall, pictures, whole
+from pytest_dlbench.reporting.study import document, overall, pictures, scaling, whole
 from pytest_dlbench.reporting.study.conditions import is_shortened
 from pytest_dlbench.reporting.study.document import Block, Lacking, Paragraph, Picture, Section
 
@@ -49,8 +50,15 @@ STATED: Mapping[str, tuple[str, Callable[[Sequence[float]], float]]] = {
     memory.NAME: ("peak", max),
 }
 
+# What there may be more of.
+COUNTED = (threads.NAME, workers.NAME)
+
 # What a section says of the cases that it is of.
 WHOLE = "Only trainings of a whole recipe are shown."
+SESSIONS = (
+    "Frameworks that were trained by a whole recipe on one machine are in one picture, though their sessions may be"
+    " hours apart: times that differ by a few per cent do not show which is faster."
+)
 WIDEST = "The cell that most frameworks trained is shown."
 
 Found = list[Section | Lacking]
@@ -59,16 +67,17 @@ Found = list[Section | Lacking]
 def findings(cases: Sequence[Measured]) -> Found:
     """Every section in the order of the page, or why it is not there."""
     # What accuracy costs is known at the end of a recipe only.
-    finished = [case for case in cases if not is_shortened(case)]
+    finished = whole.over_sessions([case for case in cases if not is_shortened(case)], is_timed=True)
     widest = _widest(cases)
     return [
         _ranks(cases),
         overall.section(cases),
         _networks(cases),
         whole.section(cases),
-        _curves(cases),
-        _drawn(pareto.chart(finished), finished, WHOLE),
-        *(_drawn(module.chart(cases), cases) for module in (threads, workers)),
+        _curves(whole.over_sessions(cases, is_timed=False)),
+        _drawn(pareto.chart(finished), finished, WHOLE, SESSIONS),
+        _scaling(threads.chart(cases), cases, lambda case: case.case.threads, lambda case: case.workload),
+        _scaling(workers.chart(cases), cases, lambda case: case.case.workers, lambda case: case.training),
         *(_drawn(module.chart(widest), widest, WIDEST) for module in (phases, memory)),
     ]
 
@@ -175,6 +184,19 @@ def _drawn(found: Chart | Table | Nothing, cases: Sequence[Measured], *more: str
     return Section(title=found.title, blocks=tuple(blocks))
 
 
+def _scaling(
+    found: Chart | Nothing,
+    cases: Sequence[Measured],
+    count: Callable[[Measured], int],
+    workload: Callable[[Measured], str],
+) -> Section | Lacking:
+    """Speed-ups as pictures, and in a table with their intervals."""
+    section = _drawn(found, cases)
+    if isinstance(section, Lacking):
+        return section
+    return replace(section, blocks=(*section.blocks, scaling.table(cases, found.name, count, workload)))
+
+
 def _curves(cases: Sequence[Measured]) -> Section | Lacking:
     """Accuracy against epochs, and their correlation."""
     section = _drawn(accuracy_epochs.chart(cases), cases)
@@ -223,11 +245,17 @@ def _pictures(chart: Chart, cases: Sequence[Measured]) -> Iterator[Picture]:
 def _words(chart: Chart, cases: Sequence[Measured]) -> str:
     """One figure per case, as the picture's first reading."""
     column, joined_by = STATED[chart.name]
-    is_one_cell = chart.choose == "cell"
     found: dict[str, list[float]] = {}
     for row in joined(chart, cases):
-        if isinstance(value := row[column], int | float):
-            found.setdefault(str(row["framework"] if is_one_cell else row["case"]), []).append(float(value))
+        if isinstance(value := row[column], int | float) and (subject := _subject(chart, row)):
+            found.setdefault(subject, []).append(float(value))
     return f"{chart.columns[column]} of " + "; ".join(
         f"{case} {significant(joined_by(values))}" for case, values in found.items()
     )
+
+
+def _subject(chart: Chart, row: Mapping[str, Any]) -> str:
+    """What a figure is of, without what the title says of the whole picture; empty for the 1 of the fewest."""
+    if column := next((name for name in COUNTED if name in chart.columns), ""):
+        return f"{row['framework']} with {row[column]} {column}" if row["ideal"] > 1 else ""
+    return str(row["framework"] if chart.choose == "cell" else row["case"])

@@ -125,7 +125,9 @@ def _p_value(value: float) -> str:
 
 def _over_runs(cases: Sequence[Measured]) -> Table:
     headings = ("cell", "pairs of frameworks", "runs", "least p, corrected", "found p", "differ by it", "by intervals")
-    rows = tuple(_tested(group) for group in frameworks.groups(cases))
+    # A test over one pair of runs could find nothing.
+    groups = (group for group in frameworks.groups(cases) if max(len(case.sound) for _, case in group) > 1)
+    rows = tuple(map(_tested, groups))
     return Table(caption="Wilcoxon's signed-rank test over runs, and intervals", headings=headings, rows=rows, texts=1)
 
 

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.records import CaseOutcome, Verdict, VerdictOutcome
@@ -41,16 +41,25 @@ def section(cases: Sequence[Measured]) -> Section | Lacking:
     lead = Paragraph(text=LEAD, items=tuple(_counts(_comparisons(paired))))
     of_frameworks: dict[str, list[Measured]] = {}
     for case in paired:
-        of_frameworks.setdefault(_what_changed(case), []).append(case)
+        of_frameworks.setdefault(_what_changed(case.case.framework), []).append(case)
     blocks: list[Block] = [lead]
     for name, some in of_frameworks.items():
         blocks += [*_picture(name, some), _table(name, some)]
     return Section(title=TITLE, blocks=(*blocks, *memory_growth.blocks(cases)))
 
 
-def _what_changed(case: Measured) -> str:
-    """The candidate without its version: ``jax`` of ``jax==0.10.2``, ``pytorch@numpy`` of ``pytorch@numpy-2.4.6``."""
-    return re.sub(r"(==|-)\d[^@]*$", "", case.case.framework)
+def _what_changed(framework: str) -> str:
+    """A framework without its version: ``jax`` of ``jax==0.10.2``, ``pytorch@numpy`` of ``pytorch@numpy-2.4.6``."""
+    return re.sub(r"(==|-)\d[^@]*$", "", framework)
+
+
+def _releases(old: str, new: str) -> tuple[str, str, str]:
+    """What two releases are of, and their versions; the frameworks as they are named if it is not the same of both."""
+    name = _what_changed(new)
+    if name in (old, new) or _what_changed(old) != name:
+        return "", old, new
+    before, after = (side.removeprefix(name).lstrip("=-") for side in (old, new))
+    return f"{name.replace('@', ' with ')} ", before, after
 
 
 def _table(name: str, cases: Sequence[Measured]) -> Table:
@@ -80,24 +89,51 @@ def _compared(case: Measured) -> tuple[str, str, str]:
 
 def summaries(cases: Sequence[Measured]) -> Iterator[str]:
     """A sentence for each two versions that differ, and one that names all others."""
-    alike = []
+    alike: list[Unchanged] = []
     for (old, new), sessions in _of_versions(_comparisons(_paired(cases))).items():
         firsts = [found[0] for found in sessions]
         outcomes = Counter(case.result.outcome for case in firsts)
         if outcomes[CaseOutcome.REGRESSED] or outcomes[CaseOutcome.IMPROVED]:
             spans = (words.format(span) for metric, words in IN_WORDS if (span := _span(metric, firsts)))
-            yield f"From {old} to {new}, {' and '.join(spans)} ({_counted(sessions)})"
+            name, one, other = _releases(old, new)
+            yield f"From {name}{one} to {other}, {' and '.join(spans)} ({_counted(sessions)})"
         else:
-            passed = f"{outcomes[CaseOutcome.PASSED]} of {many(len(firsts), 'case')} decided"
-            alike.append(f"{old} → {new} ({passed})")
+            _add(alike, *_releases(old, new), decided=outcomes[CaseOutcome.PASSED], cases=len(firsts))
     if alike:
-        yield f"No case changed by more than its tolerance: {', '.join(alike)}"
+        yield f"No case changed by more than its tolerance: {', '.join(one.words for one in alike)}"
+
+
+@dataclass(slots=True, kw_only=True)
+class Unchanged:
+    """Releases of ``name``, each next to the one it was compared with, of whose cases none got better or worse."""
+
+    name: str
+    releases: list[str]
+    decided: int
+    cases: int
+
+    @property
+    def words(self) -> str:
+        """The releases in their order, and how many cases of all comparisons were decided."""
+        return f"{self.name}{' → '.join(self.releases)} ({self.decided} of {many(self.cases, 'case')} decided)"
+
+
+def _add(alike: list[Unchanged], name: str, old: str, new: str, *, decided: int, cases: int) -> None:
+    """Append a comparison to the releases that end with its older one, if there are such."""
+    for found in alike:
+        if (found.name, found.releases[-1]) == (name, old):
+            found.releases.append(new)
+            found.decided += decided
+            found.cases += cases
+            return
+    alike.append(Unchanged(name=name, releases=[old, new], decided=decided, cases=cases))
 
 
 def _counts(found: Comparisons) -> Iterator[str]:
     """A line for each two versions: how many of their cases ended how, and by what time and memory changed."""
     for (old, new), cases in _of_versions(found).items():
-        yield "; ".join((f"{old} → {new}: {_counted(cases)}", *_ranges([sessions[0] for sessions in cases])))
+        name, one, other = _releases(old, new)
+        yield "; ".join((f"{name}{one} → {other}: {_counted(cases)}", *_ranges([sessions[0] for sessions in cases])))
 
 
 def _counted(cases: Sequence[Sequence[Measured]]) -> str:

@@ -1,6 +1,7 @@
 """Networks that were trained by their whole recipe on real data: what each framework reaches."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from statistics import fmean, median
 
 from pytest_dlbench.judging import METRICS
@@ -46,6 +47,22 @@ def reached(cases: Sequence[Measured]) -> Iterator[str]:
     for (model, dataset), members in _of_cells(cases).items():
         count = many(len({case.case.framework for case in members}), "framework")
         yield f"Trained by its whole recipe on {dataset}, {model} reaches an accuracy of {_span(members)} in {count}"
+
+
+def over_sessions(cases: Sequence[Measured], *, is_timed: bool) -> list[Measured]:
+    """The cases, with those of whole recipes in one cell for each network and data set, whatever session they are from.
+
+    How accuracy depends on epochs is the same on all machines. Times are not: ``is_timed`` has cells of their own for
+    machines, devices and numbers of threads.
+    """
+    return [replace(case, cell=_cell(case, is_timed=is_timed)) if _is_whole(case) else case for case in cases]
+
+
+def _cell(case: Measured, *, is_timed: bool) -> str:
+    one = case.case
+    threads = f"{one.threads} thread{'s' * (one.threads != 1)}"
+    parts = (one.device, threads, case.context.machine.name) if is_timed else ()
+    return " · ".join((one.model, one.dataset, *parts, "whole recipe"))
 
 
 def _of_cells(cases: Sequence[Measured]) -> dict[Cell, list[Measured]]:

@@ -7,15 +7,20 @@ from tests.doubles.judged import both_sides, judged, measured, workloads
 from tests.doubles.records import verdict
 
 
-def lines(*cases):
+def paragraph(*cases):
     alone = [case for case in measured(*cases) if case.result.pairing is None]
     (block,) = abstract.section(measured(*cases), alone, ()).blocks
-    return block.items
+    return block
 
 
-def in_pairs(outcome, *verdicts):
+def lines(*cases):
+    return paragraph(*cases).items
+
+
+def in_pairs(outcome, *verdicts, old="2.12.0", new="2.13.0"):
     """The candidate's case of a session in pairs."""
-    return both_sides(outcome=outcome, verdicts=verdicts)[1]
+    sides = (f"pytorch=={version}" for version in (old, new))
+    return both_sides(*sides, outcome=outcome, verdicts=verdicts)[1]
 
 
 def varied(count=RANKED_DATASETS):
@@ -44,8 +49,31 @@ def test_with_few_workloads_the_fastest_are_counted():
 def test_versions_that_changed_have_a_sentence_each_and_the_others_one_together():
     slower = verdict(change=1.2, lower=1.1, upper=1.3)
     alike = verdict(outcome=VerdictOutcome.EQUIVALENT, change=1.01, lower=0.99, upper=1.03)
-    sentence = "From pytorch==2.12.0 to pytorch==2.13.0, a step takes 1.20 times as long"
+    sentence = "From pytorch 2.12.0 to 2.13.0, a step takes 1.20 times as long"
     assert lines(in_pairs(CaseOutcome.REGRESSED, slower))[0] == f"{sentence} (1 regressed)"
-    versions = "No case changed by more than its tolerance: pytorch==2.12.0 → pytorch==2.13.0"
+    versions = "No case changed by more than its tolerance: pytorch 2.12.0 → 2.13.0"
     assert lines(in_pairs(CaseOutcome.PASSED, alike))[0] == f"{versions} (1 of 1 case decided)"
     assert lines(in_pairs(CaseOutcome.INCONCLUSIVE, alike))[0] == f"{versions} (0 of 1 case decided)"
+
+
+def test_releases_of_which_none_changed_are_listed_one_after_the_other():
+    passed, undecided = (
+        in_pairs(CaseOutcome.PASSED, old="2.11.0", new="2.12.0"),
+        in_pairs(CaseOutcome.INCONCLUSIVE),
+    )
+    (line,) = lines(passed, undecided)[:1]
+    assert line.endswith(": pytorch 2.11.0 → 2.12.0 → 2.13.0 (1 of 2 cases decided)")
+
+
+def test_releases_around_one_that_changed_are_listed_apart():
+    changed = in_pairs(CaseOutcome.REGRESSED, verdict(), old="2.11.0", new="2.12.0")
+    before = in_pairs(CaseOutcome.PASSED, old="2.10.0", new="2.11.0")
+    found = [line for line in lines(before, changed, in_pairs(CaseOutcome.PASSED)) if line.startswith("No case")]
+    alone = (": pytorch 2.10.0 → 2.11.0 (1 of 1 case decided)", "pytorch 2.12.0 → 2.13.0 (1 of 1 case decided)")
+    assert found[0].endswith(", ".join(alone))
+
+
+def test_versions_of_a_framework_are_counted_apart_from_frameworks():
+    sides = judged("pytorch==2.12.0"), judged("pytorch"), judged("jax")
+    assert paragraph(*sides).text.startswith("2 frameworks in 3 versions trained 1 network on 1 data set")
+    assert paragraph(judged("jax")).text.startswith("1 framework trained")

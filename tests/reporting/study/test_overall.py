@@ -71,3 +71,7 @@ def test_the_test_pairs_runs_by_their_seeds():
     (first, *_) = rows(tables(*cases)["Wilcoxon's signed-rank test over runs, and intervals"])
     assert first["runs"] == "2 to 3"
     assert float(first["found p"]) == pytest.approx(0.75)
+
+
+def test_cells_of_single_runs_are_not_tested():
+    assert not rows(tables(*varied(runs=1))["Wilcoxon's signed-rank test over runs, and intervals"])

@@ -52,3 +52,33 @@ def test_other_cases_are_no_whole_recipe_on_real_data(other):
     assert isinstance(found, Lacking)
     assert found.command == whole.SESSION
     assert not list(whole.reached(measured(trained("pytorch", 0.9, **other))))
+
+
+def cells(*cases, is_timed):
+    return [case.cell for case in whole.over_sessions(measured(*cases), is_timed=is_timed)]
+
+
+def test_accuracy_by_epoch_is_shown_for_all_sessions_and_devices_at_once():
+    found = cells(
+        trained("pytorch", 0.9, session="20261128T054108-1"),
+        trained("jax", 0.9, session="20261128T061937-2", device="gpu", threads=16),
+        is_timed=False,
+    )
+    assert found == ["gatech-lenet · fashion-mnist · whole recipe"] * 2
+
+
+def test_times_are_shown_by_device_and_threads():
+    found = cells(
+        trained("pytorch", 0.9, session="20261128T054108-1", threads=1),
+        trained("jax", 0.9, session="20261128T061937-2", threads=1),
+        trained("jax", 0.9, session="20261128T061937-2", threads=2),
+        trained("jax", 0.9, session="20261128T061937-2", device="gpu"),
+        is_timed=True,
+    )
+    assert found[0] == found[1] != found[2]
+    assert len(set(found)) == 3
+
+
+def test_other_cases_stay_in_the_cells_of_their_sessions():
+    cases = measured(trained("jax", 0.9, scale="smoke"), trained("jax", 0.9))
+    assert whole.over_sessions(cases, is_timed=True)[0] == cases[0]
