@@ -104,9 +104,12 @@ def _releases(asked: argparse.Namespace) -> int:
     for step in steps:
         _run(asked, step)
     compared = {step: _found(step) for step in steps}
-    answer(asked, [codec.builtins(_as_json(step, cases)) for step, cases in compared.items()], _lines(compared))
-    damaged = complain([damage for step in steps for damage in _recorded(step.folder).damages])
-    return damaged or _status([case for cases in compared.values() for case in cases])
+    damages = [damage for step in steps for damage in _recorded(step.folder).damages]
+    status = 1 if damages else _status([case for cases in compared.values() for case in cases])
+    found = [codec.builtins(_as_json(step, cases)) for step, cases in compared.items()]
+    answer(asked, found, _lines(compared, status))
+    complain(damages)
+    return status
 
 
 def _line(step: Step, words: Sequence[str]) -> str:
@@ -238,7 +241,7 @@ def _status(found: Sequence[Compared]) -> int:
     return 3 if outcomes & open_ones else 0
 
 
-def _lines(found: Mapping[Step, Sequence[Compared]]) -> Iterator[str]:
+def _lines(found: Mapping[Step, Sequence[Compared]], status: int) -> Iterator[str]:
     for step, cases in found.items():
         yield f"{step.title}{'' if cases else ': nothing was compared; see what pytest printed'}"
         for case in cases:
@@ -247,15 +250,15 @@ def _lines(found: Mapping[Step, Sequence[Compared]]) -> Iterator[str]:
             if case.again:
                 yield "    again:"
                 yield from (f"    {line}" for line in _verdicts(case.again))
-    yield from _summary([case for cases in found.values() for case in cases])
+    yield from _summary([case for cases in found.values() for case in cases], status)
 
 
-def _summary(found: Sequence[Compared]) -> Iterator[str]:
-    """How many cases had which outcome, and what that makes of the exit status."""
+def _summary(found: Sequence[Compared], status: int) -> Iterator[str]:
+    """How many cases had which outcome, and the exit status, which a damaged journal makes 1."""
     outcomes = Counter(one.outcome for one in found)
     if outcomes:
         listed_ones = ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items())
-        yield f"{len(found):,} case{'s' * (len(found) != 1)}: {listed_ones}; exit status {_status(found)}"
+        yield f"{len(found):,} case{'s' * (len(found) != 1)}: {listed_ones}; exit status {status}"
 
 
 def _verdicts(case: Recorded) -> Iterator[str]:

@@ -7,7 +7,7 @@ from pytest_dlbench.environments.devices import OPENCL
 from pytest_dlbench.environments.environment import Environment
 from pytest_dlbench.environments.programs import Program
 from pytest_dlbench.errors import OptionError
-from pytest_dlbench.records import Revision
+from pytest_dlbench.records import Revision, plain_name
 
 # A variable of a framework's workers that lets a builder use, in place of a GPU, a driver of the processor.
 PROCESSOR_AS_GPU = "DLBENCH_PROCESSOR_AS_GPU"
@@ -194,7 +194,7 @@ class Framework:
     @property
     def plain_name(self) -> str:
         """The name without a version, a requirements file or a Python."""
-        return self.name.partition("==")[0].partition("@")[0]
+        return plain_name(self.name)
 
 
 def is_one_framework(one: Framework, other: Framework) -> bool:

@@ -113,12 +113,16 @@ def rank(times: Mapping[str, Mapping[str, float]]) -> Ranking | None:
     return Ranking(
         mean_ranks=dict(zip(times, map(float, ranks), strict=True)),
         critical_difference=float(quantile / sqrt(2) * sqrt(count * (count + 1) / (6 * datasets))),
-        p_value=_iman_davenport(table),
+        p_value=iman_davenport(table),
         datasets=datasets,
     )
 
 
-def _iman_davenport(table: Values) -> float:
+def iman_davenport(table: Values) -> float:
+    """The p-value of Friedman's test in Iman and Davenport's form; a row for each framework, a column for each block.
+
+    Iman and Davenport 1980, Communications in Statistics 9 (6).
+    """
     from scipy import stats  # noqa: PLC0415 - as in intervals
 
     frameworks, datasets = table.shape

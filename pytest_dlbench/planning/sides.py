@@ -22,6 +22,7 @@ from pytest_dlbench.errors import OptionError
 from pytest_dlbench.planning import sweep
 from pytest_dlbench.planning.registry import Registry
 from pytest_dlbench.planning.sweep import Change
+from pytest_dlbench.records import plain_name
 from pytest_dlbench.running.launch import OWN
 
 WHERE = "--dlbench-ab"
@@ -134,7 +135,7 @@ def sides_of(asked: Sequence[str], frameworks: Sequence[str], registry: Registry
     if frameworks:
         raise OptionError(f"{WHERE} already names the frameworks: omit --dlbench-frameworks")
     # A side that names none has the other's, as it is installed.
-    plain = [name.partition("==")[0].partition("@")[0] for name in names]
+    plain = [plain_name(name) for name in names]
     texts = [name or other for name, other in zip(names, reversed(plain), strict=True)]
     found = [cast("Framework", registry.find("framework", text, WHERE)) for text in texts]
     old, new = (side.side(framework) for side, framework in zip(sides, found, strict=True))

@@ -62,6 +62,11 @@ class Case:
     workers: int = 1
 
 
+def plain_name(framework: str) -> str:
+    """A framework without the version or the environment that was asked for: ``jax`` of ``jax==0.10.2``."""
+    return framework.partition("==")[0].partition("@")[0]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """What must be the same on both sides of a comparison.

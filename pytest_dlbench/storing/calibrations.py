@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.records import CALIBRATION_FORMAT, Calibration, Case, Machine, codec
+from pytest_dlbench.records import CALIBRATION_FORMAT, Calibration, Case, Machine, codec, plain_name
 from pytest_dlbench.storing.files import file_name, folder_name, write_whole
 
 FOLDER = "calibrations"
@@ -35,7 +35,7 @@ class CalibrationStore:
 
     def nearest(self, case: Case, machine: Machine) -> Calibration | None:
         """Like ``read``; without a calibration, pytorch==2.12.0 falls back to that of pytorch."""
-        plain = case.framework.partition("==")[0].partition("@")[0]
+        plain = plain_name(case.framework)
         unversioned = replace(case, id=case.id.replace(f"-{case.framework}-", f"-{plain}-", 1), framework=plain)
         return self.read(case, machine) or self.read(unversioned, machine)
 

@@ -101,6 +101,15 @@ def test_a_session_that_compares_nothing_fails(releases, tmp_path):
     assert "0.32.3 → 0.32.4: nothing was compared; see what pytest printed" in out
 
 
+def test_a_damaged_journal_is_status_1_and_the_summary_says_so(releases, tmp_path):
+    releases({"0.32.3..0.32.4": "passed"})
+    (journal,) = (tmp_path / ".dlbench/releases/mlx/0.32.3..0.32.4").glob("*.jsonl")
+    journal.write_bytes(journal.read_bytes() + b'{"format": \n')
+    status, out, _ = releases({"0.32.3..0.32.4": "passed"})
+    assert status == 1
+    assert out.endswith("\n1 case: 1 passed; exit status 1\n")
+
+
 def test_a_plan_lists_the_commands_and_runs_nothing(releases):
     status, out, ran = releases({"0.32.3..0.32.4": "passed"}, "--plan", "--pytest=--dlbench-scale=smoke")
     assert (status, ran) == (0, [])

@@ -250,6 +250,7 @@ def test_an_unknown_recipe_is_refused_with_the_known_ones():
         ("tensorflow", MNIST, "gatech-tensorflow-mnist"),
         ("tensorflow==2.15.1", CIFAR10, "gatech-tensorflow-cifar10"),
         ("theano", CIFAR10, "gatech-theano-cifar10"),
+        ("theano@requirements.txt", CIFAR10, "gatech-theano-cifar10"),
     ],
 )
 def test_framework_settings_are_its_own_defaults_for_such_images(framework, image, name):

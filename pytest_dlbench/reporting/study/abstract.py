@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.judging.over_workloads import Comparison
+from pytest_dlbench.records import plain_name
 from pytest_dlbench.reporting.charts import Measured, frameworks
 from pytest_dlbench.reporting.figures import significant
 from pytest_dlbench.reporting.published import register, verdicts
@@ -61,7 +62,7 @@ def _extent(cases: Sequence[Measured], alone: Sequence[Measured]) -> str:
 
 def _frameworks(extent: conditions.Extent) -> str:
     """How many there are, and how many with the versions and environments that were compared."""
-    count = many(len(set(map(conditions.plain_name, extent.frameworks))), "framework")
+    count = many(len(set(map(plain_name, extent.frameworks))), "framework")
     versions = f" in {len(extent.frameworks):,} versions"
     return count + (versions if count != many(len(extent.frameworks), "framework") else "")
 

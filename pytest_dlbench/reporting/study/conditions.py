@@ -1,12 +1,11 @@
 """What was run, how, and what disturbed it: from the records alone."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pytest_dlbench.environments.execution import AUTOTUNE_BY_THEMSELVES
 from pytest_dlbench.judging.equivalence import of_framework
-from pytest_dlbench.records import Run
+from pytest_dlbench.records import Run, plain_name
 from pytest_dlbench.reporting import cautions
 from pytest_dlbench.reporting.charts import Measured
 from pytest_dlbench.reporting.figures import significant
@@ -64,11 +63,6 @@ def _is_disturbed(run: Run) -> bool:
 def many(number: int, what: str) -> str:
     """A number of things: ``1 run``, ``3 runs``."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def plain_name(framework: str) -> str:
-    """A framework without the version or environment that was asked for: ``jax`` of ``jax==0.10.2``."""
-    return re.split("==|@", framework, maxsplit=1)[0]
 
 
 def what_was_run(cases: Sequence[Measured], baselines: Sequence[Measured] = ()) -> Section:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import fmean, median
 
-from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging import METRICS, seeds
 from pytest_dlbench.reporting import figures
 from pytest_dlbench.reporting.charts import Measured, frameworks
 from pytest_dlbench.reporting.study.conditions import is_shortened, many
@@ -61,7 +61,8 @@ def over_sessions(cases: Sequence[Measured], *, is_timed: bool) -> list[Measured
 def _cell(case: Measured, *, is_timed: bool) -> str:
     one = case.case
     threads = f"{one.threads} thread{'s' * (one.threads != 1)}"
-    parts = (one.device, threads, case.context.machine.name) if is_timed else ()
+    workers = (f"{one.workers} workers",) if one.workers > 1 else ()
+    parts = (one.device, threads, *workers, case.context.machine.name) if is_timed else ()
     return " · ".join((one.model, one.dataset, *parts, "whole recipe"))
 
 
@@ -97,7 +98,31 @@ def _agreement(cell: Cell, members: Sequence[Measured]) -> str:
     runs = many(sum(len(case.sound) for case in members), "run")
     names = many(len({case.case.framework for case in members}), "framework")
     apart = _accuracy(members[0]) - _accuracy(members[-1])
-    return f"{model} on {dataset}: {_span(members)} in {runs} of {names}, at most {apart:.2f} pp apart"
+    found = f"{model} on {dataset}: {_span(members)} in {runs} of {names}, at most {apart:.2f} pp apart"
+    return found + _with_same_seeds(members)
+
+
+def _with_same_seeds(members: Sequence[Measured]) -> str:
+    """Whether frameworks are further apart than chance, where they have the same seeds; empty if that is not known."""
+    found = seeds.compare(_by_seed(members))
+    if found is None:
+        return ""
+    verdict = "the frameworks differ" if found.is_different else "no sign that frameworks differ"
+    return (
+        f"; standard deviation {found.of_frameworks:.2f} pp over {found.frameworks} frameworks with the same seed,"
+        f" {found.of_seeds:.2f} pp over {found.seeds} seeds of the same framework: {verdict}"
+        f" (Friedman p {found.p_value:.2g})"
+    )
+
+
+def _by_seed(members: Sequence[Measured]) -> dict[str, dict[int, float]]:
+    """Accuracies by framework and seed, means if a framework ran on several devices or numbers of threads."""
+    found: dict[str, dict[int, list[float]]] = {}
+    for case in members:
+        for run in case.sound:
+            if (value := METRICS["accuracy"].read(run)) is not None:
+                found.setdefault(case.case.framework, {}).setdefault(run.seed, []).append(value)
+    return {name: {seed: fmean(values) for seed, values in of.items()} for name, of in found.items()}
 
 
 def _ends(values: Sequence[float]) -> str:

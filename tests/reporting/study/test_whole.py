@@ -1,10 +1,13 @@
 """Whole recipes: which cases they are of, and what is said of them."""
 
+from dataclasses import replace
+
 import pytest
 
 from pytest_dlbench.reporting.study import whole
 from pytest_dlbench.reporting.study.document import Lacking, Paragraph, Table
 from tests.doubles.judged import judged, measured
+from tests.doubles.records import evaluation
 
 
 def trained(framework, accuracy, **changes):
@@ -25,6 +28,34 @@ def test_frameworks_are_listed_by_accuracy_with_how_far_they_are_apart():
     assert "87.6 to 93.2 %" in found[Paragraph].text
     assert [row[1] for row in found[Table].rows] == ["jax", "mxnet", "pytorch"]
     assert found[Table].rows[0][2:5] == ("3", "50", "90.71 % [90.71, 90.71]")
+
+
+def seeded(framework, accuracies):
+    one = trained(framework, 0.9, runs=len(accuracies))
+    return replace(
+        one, runs=tuple(replace(run, evaluation=evaluation(of)) for run, of in zip(one.runs, accuracies, strict=True))
+    )
+
+
+SEEDS = [0.90, 0.91, 0.89, 0.92, 0.93]
+
+
+def test_frameworks_that_follow_their_seeds_do_not_differ():
+    cases = [seeded("pytorch", SEEDS), seeded("jax", SEEDS), seeded("mxnet", [0.902, *SEEDS[1:]])]
+    found = blocks(*cases)[Paragraph].items[0]
+    assert "; standard deviation 0.05 pp over 3 frameworks with the same seed, 1.57 pp over 5 seeds of" in found
+    assert found.endswith(" the same framework: no sign that frameworks differ (Friedman p 0.41)")
+
+
+def test_a_framework_that_is_worse_with_each_seed_is_a_difference():
+    cases = [seeded("pytorch", SEEDS), seeded("jax", SEEDS), seeded("mxnet", [of - 0.01 for of in SEEDS])]
+    assert ": the frameworks differ (Friedman p 0)" in blocks(*cases)[Paragraph].items[0]
+
+
+@pytest.mark.parametrize("cases", [("pytorch", "jax"), ("pytorch",)])
+def test_whether_two_frameworks_differ_is_not_said(cases):
+    found = blocks(*(seeded(name, SEEDS) for name in cases), seeded("mxnet", SEEDS[:3]))
+    assert "standard deviation" not in found[Paragraph].items[0]
 
 
 def test_each_network_has_a_sentence_in_the_abstract():
@@ -67,16 +98,17 @@ def test_accuracy_by_epoch_is_shown_for_all_sessions_and_devices_at_once():
     assert found == ["gatech-lenet · fashion-mnist · whole recipe"] * 2
 
 
-def test_times_are_shown_by_device_and_threads():
+def test_times_are_shown_by_device_threads_and_workers():
     found = cells(
         trained("pytorch", 0.9, session="20261128T054108-1", threads=1),
         trained("jax", 0.9, session="20261128T061937-2", threads=1),
         trained("jax", 0.9, session="20261128T061937-2", threads=2),
         trained("jax", 0.9, session="20261128T061937-2", device="gpu"),
+        trained("jax", 0.9, session="20261128T061937-2", threads=1, workers=2),
         is_timed=True,
     )
     assert found[0] == found[1] != found[2]
-    assert len(set(found)) == 3
+    assert len(set(found)) == 4
 
 
 def test_other_cases_stay_in_the_cells_of_their_sessions():
