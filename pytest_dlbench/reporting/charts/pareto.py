@@ -13,7 +13,7 @@ NAME, TITLE = "pareto", "What accuracy costs"
 LEAD = (
     "Accuracy against the seconds of training, medians over the runs; larger signs need more memory. Filled signs are"
     " on the Pareto front: no framework of the same cell is at least as good in accuracy, time and memory and better in"
-    " one."
+    " one. A line leads from each sign to its name."
 )
 COLUMNS = {
     "case": "case",
@@ -24,6 +24,12 @@ COLUMNS = {
 }
 ON, OFF = "on the front", "another is no worse in any, and better in one"
 MIB = 2**20
+# Names of 24 frameworks have a line each.
+HEIGHT = 380
+# Where signs and names are; and the least height of the column of names, in percentage points.
+SIGNS_X: list[int | alt.ExprRef] = [20, alt.ExprRef("width - 170")]
+NAMES_X = alt.ExprRef("width - 140")
+LEAST_SPAN = 0.5
 
 
 def chart(cases: Sequence[Measured]) -> Chart | Nothing:
@@ -64,10 +70,10 @@ def _beats(one: Sequence[float], other: Sequence[float]) -> bool:
 
 
 def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:
-    base = alt.Chart(look.ROWS).encode(
-        x=alt.X("seconds:Q", title="seconds of training", scale=alt.Scale(type="log", nice=False, padding=30)),
-        y=alt.Y("accuracy:Q", title="accuracy (%)", scale=look.share()),
-    )
+    """Signs on the left; names in a column on the right, where none covers another, each with a line to its sign."""
+    x = alt.X("seconds:Q", title="seconds of training", scale=alt.Scale(type="log", nice=False, range=SIGNS_X))
+    y = alt.Y("accuracy:Q", title="accuracy (%)", scale=look.share())
+    base = alt.Chart(look.ROWS).encode(x=x, y=y)
     hint = look.hint(
         ("case:N", "case"),
         ("seconds:Q", "seconds"),
@@ -81,5 +87,20 @@ def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:
         size=alt.Size("peak:Q", title="peak memory (MiB)", scale=alt.Scale(range=[60, 500]), legend=None),
         tooltip=hint,
     )
-    names = base.mark_text(align="left", dx=14).encode(text="framework:N")
-    return look.specification(alt.layer(signs, names), look.HEIGHT)
+    lines = _in_order(base).mark_rule(strokeWidth=0.5, opacity=0.6).encode(x2=alt.value(NAMES_X), y2="name_at:Q")
+    names = _in_order(alt.Chart(look.ROWS)).mark_text(align="left", dx=4)
+    names = names.encode(x=alt.value(NAMES_X), y=alt.Y("name_at:Q"), text="framework:N")
+    return look.specification(alt.layer(lines, signs, names), HEIGHT)
+
+
+def _in_order(chart: alt.Chart) -> alt.Chart:
+    """Rows with ``name_at``, the accuracy at whose height the name is: in equal steps, in the order of the accuracy."""
+    order: list[alt.SortField | dict[str, str]] = [
+        alt.SortField("accuracy", order="descending"),
+        alt.SortField("seconds"),
+    ]
+    span = f"max({LEAST_SPAN}, datum.highest - datum.lowest)"
+    name_at = f"(datum.highest + datum.lowest) / 2 + {span} * (0.5 - (datum.place - 0.5) / datum.names)"
+    placed = chart.transform_window(place="row_number()", sort=order)
+    spread = placed.transform_joinaggregate(names="count()", highest="max(accuracy)", lowest="min(accuracy)")
+    return spread.transform_calculate(name_at=name_at)
