@@ -7,7 +7,8 @@ from pytest_dlbench.environments.devices import OPENCL
 from pytest_dlbench.environments.environment import Environment
 from pytest_dlbench.environments.programs import Program
 from pytest_dlbench.errors import OptionError
-from pytest_dlbench.records import Revision, plain_name
+from pytest_dlbench.records import Revision
+from pytest_dlbench.records.cases import plain_name
 
 # A variable of a framework's workers that lets a builder use, in place of a GPU, a driver of the processor.
 PROCESSOR_AS_GPU = "DLBENCH_PROCESSOR_AS_GPU"

@@ -22,7 +22,7 @@ from pytest_dlbench.errors import OptionError
 from pytest_dlbench.planning import sweep
 from pytest_dlbench.planning.registry import Registry
 from pytest_dlbench.planning.sweep import Change
-from pytest_dlbench.records import plain_name
+from pytest_dlbench.records.cases import plain_name
 from pytest_dlbench.running.launch import OWN
 
 WHERE = "--dlbench-ab"

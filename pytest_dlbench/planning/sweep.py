@@ -20,6 +20,7 @@ from pytest_dlbench.environments.supports import ONE_PROCESS
 from pytest_dlbench.errors import ModelError, OptionError, unknown_name
 from pytest_dlbench.model import SGD, Recipe, Shape
 from pytest_dlbench.model.shapes import show as show_shape
+from pytest_dlbench.records.cases import plain_name
 from pytest_dlbench.zoo import RECIPES
 from pytest_dlbench.zoo.gatech import default_recipe
 
@@ -117,7 +118,7 @@ def chosen(recipe: Recipe, changes: Iterable[Change], framework: str, image: Sha
     if values.get("settings") == "framework":
         if name:
             raise ModelError(f"recipe={name} and settings=framework are two recipes; give one of them")
-        name = default_recipe(framework, image)
+        name = default_recipe(plain_name(framework), image)
         if not name:
             raise ModelError(
                 f"no default settings of {framework} for inputs of {show_shape(image)} are known: those of TensorFlow"

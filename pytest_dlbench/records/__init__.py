@@ -6,7 +6,7 @@ Times are in seconds of the monotonic clock that worker and sampler share, sizes
 from pytest_dlbench.records.baselines import Baseline, BaselineSession
 from pytest_dlbench.records.breakdowns import Breakdown, LayerSeconds
 from pytest_dlbench.records.calibrations import Calibration, Fault
-from pytest_dlbench.records.cases import PORTABLE, Case, Context, Machine, Revision, SkippedCell, plain_name
+from pytest_dlbench.records.cases import PORTABLE, Case, Context, Machine, Revision, SkippedCell
 from pytest_dlbench.records.equivalence import Certificate, Golden
 from pytest_dlbench.records.kernels import RecurrentKernel
 from pytest_dlbench.records.metrics import MetricFacts
@@ -101,5 +101,4 @@ __all__ = [
     "VerdictOutcome",
     "WarmUp",
     "WorkerShare",
-    "plain_name",
 ]

@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.records import CALIBRATION_FORMAT, Calibration, Case, Machine, codec, plain_name
+from pytest_dlbench.records import CALIBRATION_FORMAT, Calibration, Case, Machine, codec
+from pytest_dlbench.records.cases import plain_name
 from pytest_dlbench.storing.files import file_name, folder_name, write_whole
 
 FOLDER = "calibrations"

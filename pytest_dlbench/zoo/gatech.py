@@ -31,7 +31,6 @@ from pytest_dlbench.model import (
     StepDecay,
     Tanh,
 )
-from pytest_dlbench.records import plain_name
 from pytest_dlbench.zoo.inceptions import inception_v3
 
 _TENSORFLOW_MNIST = Recipe(batch_size=50, steps=20_000, optimizer=Adam(1e-4))
@@ -85,9 +84,10 @@ _LARGEST_SIDE = 32
 def default_recipe(framework: str, image: Shape) -> str:
     """The name of a framework's own default recipe for images like MNIST's or CIFAR-10's; empty if it has none.
 
-    Images like MNIST's have one channel, images like CIFAR-10's have three; both have at most 32 rows.
+    ``framework`` has no version and no environment. Images like MNIST's have one channel, images like CIFAR-10's have
+    three; both have at most 32 rows.
     """
-    studied = _IN_THE_STUDY.get(plain_name(framework))
+    studied = _IN_THE_STUDY.get(framework)
     data = {1: "mnist", 3: "cifar10"}.get(image[0]) if len(image) == 3 and image[1] <= _LARGEST_SIDE else None
     return f"gatech-{studied}-{data}" if studied and data else ""
 

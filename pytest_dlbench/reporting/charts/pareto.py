@@ -1,5 +1,6 @@
 """What accuracy costs: time and memory, and which frameworks no other one beats in everything."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -31,27 +32,50 @@ SIGNS_X: list[int | alt.ExprRef] = [20, alt.ExprRef("width - 170")]
 NAMES_X = alt.ExprRef("width - 140")
 LEAST_SPAN = 0.5
 
+Group = list[tuple[int, tuple[float, float, float]]]
+"""Cases by their number, each with its seconds, its accuracy in percent as a negative number, and its MiB."""
+
 
 def chart(cases: Sequence[Measured]) -> Chart | Nothing:
     """One sign per case; one cell at a time."""
-    rows = tuple(_rows(cases))
+    groups = _groups(cases)
+    rows = tuple(row for group in groups for row in _rows(_with_usual_seeds(cases, group)))
     if not rows:
         because = "no two frameworks trained the same cell in one session with accuracy, time and memory"
         return Nothing(name=NAME, title=TITLE, because=because)
+    notes = tuple(note for group in groups for note in _others(cases, group))
     picture = _picture(cases)
-    return Chart(name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=rows, picture=picture, choose="cell")
+    return Chart(
+        name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=rows, notes=notes, picture=picture, choose="cell"
+    )
 
 
-def _rows(cases: Sequence[Measured]) -> Iterator[Row]:
-    groups: dict[str, list[tuple[int, tuple[float, float, float]]]] = {}
+def _groups(cases: Sequence[Measured]) -> list[Group]:
+    """The cases of each cell that several frameworks trained."""
+    found: dict[str, Group] = {}
     for number, case in enumerate(cases):
-        if (found := _figures(case)) is not None:
-            groups.setdefault(case.cell, []).append((number, found))
-    for group in groups.values():
-        if len({cases[number].case.framework for number, _ in group}) > 1:
-            for number, (seconds, lost, peak) in group:
-                on_front = not any(_beats(other, (seconds, lost, peak)) for _, other in group)
-                yield (number, seconds, -lost, peak, ON if on_front else OFF)
+        if (of_case := _figures(case)) is not None:
+            found.setdefault(case.cell, []).append((number, of_case))
+    return [group for group in found.values() if len({cases[number].case.framework for number, _ in group}) > 1]
+
+
+def _with_usual_seeds(cases: Sequence[Measured], group: Group) -> Group:
+    """Those with at least half of the seeds that most have: accuracies of other seeds may differ more than these."""
+    seeds = {number: frozenset(run.seed for run in cases[number].sound) for number, _ in group}
+    (usual, _), *_ = Counter(seeds.values()).most_common(1)
+    return [one for one in group if 2 * len(seeds[one[0]] & usual) >= len(usual)]
+
+
+def _others(cases: Sequence[Measured], group: Group) -> Iterator[str]:
+    shown = _with_usual_seeds(cases, group)
+    if others := [cases[number].label for number, found in group if (number, found) not in shown]:
+        yield f"Not shown, because they have fewer than half of the seeds of the others: {', '.join(others)}."
+
+
+def _rows(group: Group) -> Iterator[Row]:
+    for number, (seconds, lost, peak) in group:
+        on_front = not any(_beats(other, (seconds, lost, peak)) for _, other in group)
+        yield (number, seconds, -lost, peak, ON if on_front else OFF)
 
 
 def _figures(case: Measured) -> tuple[float, float, float] | None:
@@ -102,5 +126,5 @@ def _in_order(chart: alt.Chart) -> alt.Chart:
     span = f"max({LEAST_SPAN}, datum.highest - datum.lowest)"
     name_at = f"(datum.highest + datum.lowest) / 2 + {span} * (0.5 - (datum.place - 0.5) / datum.names)"
     placed = chart.transform_window(place="row_number()", sort=order)
-    spread = placed.transform_joinaggregate(names="count()", highest="max(accuracy)", lowest="min(accuracy)")
+    spread = placed.transform_joinaggregate(names="count(accuracy)", highest="max(accuracy)", lowest="min(accuracy)")
     return spread.transform_calculate(name_at=name_at)

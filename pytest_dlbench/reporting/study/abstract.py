@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.judging.over_workloads import Comparison
-from pytest_dlbench.records import plain_name
+from pytest_dlbench.records.cases import plain_name
 from pytest_dlbench.reporting.charts import Measured, frameworks
 from pytest_dlbench.reporting.figures import significant
 from pytest_dlbench.reporting.published import register, verdicts

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from pytest_dlbench.environments.execution import AUTOTUNE_BY_THEMSELVES
 from pytest_dlbench.judging.equivalence import of_framework
-from pytest_dlbench.records import Run, plain_name
+from pytest_dlbench.records import Run
+from pytest_dlbench.records.cases import plain_name
 from pytest_dlbench.reporting import cautions
 from pytest_dlbench.reporting.charts import Measured
 from pytest_dlbench.reporting.figures import significant
