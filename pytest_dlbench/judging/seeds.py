@@ -11,7 +11,7 @@ import numpy as np
 
 from pytest_dlbench.judging.frameworks import ALPHA, iman_davenport
 
-# Friedman's test ranks at least this many frameworks; with fewer seeds, three frameworks never differ.
+# Friedman's test ranks at least three. Fewer seeds say little of how far seeds are apart.
 LEAST_FRAMEWORKS, LEAST_SEEDS = 3, 5
 
 

@@ -85,7 +85,7 @@ def _of_framework(metric: Metric, members: Mapping[str, Measured]) -> Iterator[t
 
 def _table(metric: Metric, found: Sequence[Comparison], device: str) -> Table:
     first, name = found[0], figures.subject(metric)
-    least = _p_value(least_signed_rank(first.workloads, first.pairs))
+    least = p_value(least_signed_rank(first.workloads, first.pairs))
     headings = (
         "framework",
         f"{name} / that of {first.best}" if metric.kind == "ratio" else f"{name} − that of {first.best}",
@@ -106,8 +106,8 @@ def _row(metric: Metric, one: Comparison) -> tuple[str, ...]:
         _interval(metric, one.change),
         _interval(metric, one.resampled),
         f"{one.worse} of {one.workloads}",
-        _p_value(one.p_value),
-        _p_value(one.signed_rank),
+        p_value(one.p_value),
+        p_value(one.signed_rank),
         "worse" if one.is_supported else "not shown",
     )
 
@@ -119,7 +119,8 @@ def _interval(metric: Metric, found: Interval) -> str:
     return f"{significant(found.estimate)}{unit} {shown}"
 
 
-def _p_value(value: float) -> str:
+def p_value(value: float) -> str:
+    """A p-value as the study shows it."""
     return significant(value, 2) if value >= LEAST_SHOWN else f"below {LEAST_SHOWN:g}"
 
 
@@ -139,8 +140,8 @@ def _tested(group: Sequence[tuple[int, Measured]]) -> tuple[str, ...]:
         group[0][1].cell,
         f"{len(found):,}",
         f"{min(seeds)} to {max(seeds)}" if min(seeds) < max(seeds) else str(min(seeds)),
-        _p_value(least_signed_rank(max(seeds), len(found))),
-        _p_value(min(corrected)),
+        p_value(least_signed_rank(max(seeds), len(found))),
+        p_value(min(corrected)),
         f"{sum(value < ALPHA for value in corrected):,}",
         f"{sum(one.differs for one in found):,}",
     )

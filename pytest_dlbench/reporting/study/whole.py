@@ -7,6 +7,7 @@ from statistics import fmean, median
 from pytest_dlbench.judging import METRICS, seeds
 from pytest_dlbench.reporting import figures
 from pytest_dlbench.reporting.charts import Measured, frameworks
+from pytest_dlbench.reporting.study import overall
 from pytest_dlbench.reporting.study.conditions import is_shortened, many
 from pytest_dlbench.reporting.study.document import Lacking, Paragraph, Section, Table
 
@@ -111,7 +112,7 @@ def _with_same_seeds(members: Sequence[Measured]) -> str:
     return (
         f"; standard deviation {found.of_frameworks:.2f} pp over {found.frameworks} frameworks with the same seed,"
         f" {found.of_seeds:.2f} pp over {found.seeds} seeds of the same framework: {verdict}"
-        f" (Friedman p {found.p_value:.2g})"
+        f" (Friedman, p {overall.p_value(found.p_value)})"
     )
 
 
