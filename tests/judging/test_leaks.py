@@ -92,6 +92,29 @@ def test_growth_after_the_first_evaluation_is():
     assert growth(evaluated(50, LEAKING)) == pytest.approx(200 * 5 / 12 / 558, rel=0.02)
 
 
+def evaluated_often(sizes_mib, every=20):
+    """A run with an evaluation of no length every so many steps, which each take 0.1 s from the second 1 on."""
+    whole = run(sizes_mib, moments=np.linspace(0, 12, len(sizes_mib)))
+    resumed = tuple((step, BEGAN + step * STEP) for step in range(every, STEPS, every))
+    return records.replace(whole, training=records.replace(whole.training, resumed=resumed))
+
+
+@pytest.mark.parametrize("second", [5.0, 7.0, 9.0])
+def test_what_a_later_evaluation_needs_is_no_growth(second):
+    needed = [500.0 if moment < second else 560.0 for moment in np.linspace(0, 12, 49)]
+    assert growth(evaluated_often(needed)) == 0.0
+
+
+def test_growth_between_evaluations_is():
+    # The first one is before the second 3: eight of twelve seconds around 525 MiB.
+    assert growth(evaluated_often(LEAKING)) == pytest.approx(200 * 8 / 12 / 517, rel=0.03)
+
+
+def test_growth_with_every_evaluation_is():
+    stairs = [500.0 + 20 * int((moment - BEGAN) / (5 * STEP)) for moment in np.linspace(0, 12, 49)]
+    assert growth(evaluated_often(stairs, every=5)) > 0.3
+
+
 def test_too_few_steps_after_the_first_evaluation_say_nothing():
     assert isnan(growth(evaluated(70, SETTLED)))
 
