@@ -31,7 +31,7 @@ from pytest_dlbench.records.problems import (
     WrongVersion,
     WrongVersions,
 )
-from pytest_dlbench.running import failures, launch, messages, pinning, progress
+from pytest_dlbench.running import digits, failures, launch, messages, pinning, progress
 from pytest_dlbench.running.connection import WorkerError, WorkerTimeoutError
 from pytest_dlbench.running.failures import NotDoneError
 from pytest_dlbench.running.group import Group
@@ -247,10 +247,10 @@ class Dialogue(ABC, Generic[S]):
         # Before the first one the worker may have been evaluating.
         idle = sum(stepped.idle_seconds for stepped in taken[1:])
         used = sum(stepped.idle_cpu_seconds for stepped in taken[1:])
-        began = ((first + place, stepped.began - self._started) for place, stepped in enumerate(taken))
+        began = enumerate(digits.seconds(stepped.began - self._started for stepped in taken), start=first)
         alternation = Alternation(
             first=before.first,
-            cpu_seconds=before.cpu_seconds + tuple(stepped.cpu_seconds for stepped in taken),
+            cpu_seconds=before.cpu_seconds + digits.seconds(stepped.cpu_seconds for stepped in taken),
             idle_cpus=max(before.idle_cpus, used / idle if idle else 0.0),
             computing=before.computing + tuple(_computing(stepped) for stepped in taken if _had_processor(stepped) > 0),
         )
@@ -303,14 +303,15 @@ class Dialogue(ABC, Generic[S]):
     def _add(self, trained: messages.TrainedOn, spec: S) -> None:
         """Append steps to those that are already recorded."""
         tokens = self.tokens(spec, trained.examples)
-        losses = tuple(loss for loss in trained.losses if isinstance(loss, float | int))
-        began = trained.began - self._started
+        losses = digits.losses([loss for loss in trained.losses if isinstance(loss, float | int)])
+        taken = digits.seconds(trained.step_seconds)
+        (began,) = digits.seconds([trained.began - self._started])
         if trained.device_peak_absent:
             self._observer.absent["GPU allocated"] = trained.device_peak_absent
         known: Training | None = self.measured.get("training")
         if known is None:
             self.measured["training"] = Training(
-                step_seconds=trained.step_seconds,
+                step_seconds=taken,
                 losses=losses,
                 examples=trained.examples,
                 batch_size=self.samples(spec),
@@ -318,24 +319,24 @@ class Dialogue(ABC, Generic[S]):
                 began_seconds=began,
                 tokens=tokens,
                 device_peak_bytes=trained.device_peak_bytes,
-                input_seconds=trained.input_seconds,
+                input_seconds=digits.seconds(trained.input_seconds),
                 chunks=trained.chunks,
-                device_seconds=trained.device_seconds,
+                device_seconds=digits.seconds(trained.device_seconds),
                 loading=trained.loading,
             )
             return
         self.measured["training"] = replace(
             known,
-            step_seconds=known.step_seconds + trained.step_seconds,
+            step_seconds=known.step_seconds + taken,
             losses=known.losses + losses,
             examples=known.examples + trained.examples,
             resumed=(*known.resumed, (len(known.step_seconds), began)),
             tokens=None if tokens is None else tokens + (known.tokens or 0),
             # A peak since the worker's start: the latest value covers all steps.
             device_peak_bytes=trained.device_peak_bytes,
-            input_seconds=known.input_seconds + trained.input_seconds,
+            input_seconds=known.input_seconds + digits.seconds(trained.input_seconds),
             chunks=known.chunks + trained.chunks,
-            device_seconds=known.device_seconds + trained.device_seconds,
+            device_seconds=known.device_seconds + digits.seconds(trained.device_seconds),
             loading=known.loading and trained.loading and known.loading.followed_by(trained.loading),
         )
 
