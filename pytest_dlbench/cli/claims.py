@@ -52,9 +52,8 @@ def _claims(asked: argparse.Namespace) -> int:
     paths: Sequence[Path] = asked.paths or ([JOURNALS] if JOURNALS.is_dir() else [])
     seen = observe(paths)
     claims = [claim for claim in register.register() if asked.source in (None, claim.source)]
-    found = [
-        one for one in register.verdicts(claims, seen.cases) if asked.verdict in (None, one.decision.outcome.value)
-    ]
+    judged = register.verdicts(claims, (*seen.cases, *seen.sides))
+    found = [one for one in judged if asked.verdict in (None, one.decision.outcome.value)]
     text = verdicts.markdown(found) if asked.markdown else verdicts.lines(found)
     answer(asked, [verdicts.as_json(one) for one in found], text)
     return complain(seen.damages)

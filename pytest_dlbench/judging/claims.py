@@ -16,10 +16,11 @@ import numpy as np
 
 from pytest_dlbench.judging import verdicts
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
-from pytest_dlbench.judging.frameworks import of_runs
+from pytest_dlbench.judging.frameworks import of_pairs, of_runs
 from pytest_dlbench.judging.intervals import Interval, of_mean
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.metrics import METRICS
+from pytest_dlbench.judging.pairs import Pair, difference
 from pytest_dlbench.judging.scales import badness
 from pytest_dlbench.records import Case, Context, Run
 from pytest_dlbench.records.outcomes import ClaimOutcome
@@ -45,13 +46,18 @@ class Obstacle(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """A sound case of one session, with its valid runs."""
+    """A sound case of one session, with its valid runs.
+
+    ``is_paired``: it is a side of a case that ran in pairs. ``session`` then also names that case, so that it is only
+    compared with its other side, and both have the runs of the same pairs, in one order.
+    """
 
     session: str
     case: Case
     context: Context
     recipe: Mapping[str, Any]
     runs: tuple[Run, ...]
+    is_paired: bool = False
 
 
 Ends = tuple[Observed, Observed]
@@ -100,7 +106,8 @@ class Range:
 class Comparison:
     """The evidence: a case, compared with another unless ``reference`` is empty.
 
-    ``interval`` has 5 % in either tail, ``corrected`` that over the number of comparisons of the claim.
+    ``interval`` has 5 % in either tail, ``corrected`` that over the number of comparisons of the claim. ``pairs`` is
+    how many pairs the two cases ran in, 0 if they ran one after the other.
     """
 
     subject: str
@@ -109,6 +116,7 @@ class Comparison:
     interval: Interval
     corrected: Interval
     within: Range
+    pairs: int = 0
 
     @property
     def outcome(self) -> ClaimOutcome:
@@ -140,6 +148,7 @@ class Candidate:
     covers: frozenset[str]
     within: Range
     measure: Callable[[float], Interval]
+    pairs: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,7 +311,7 @@ def decide(rules: Sequence[Rule], observed: Sequence[Observed]) -> Decision:
         _look(rule, observed, found)
     level = verdicts.ALPHA / max(1, len(found.candidates))
     comparisons = tuple(_compared(metric, one, level) for metric, one in found.candidates)
-    outcomes = {comparison.outcome for comparison in comparisons}
+    outcomes = {comparison.outcome for comparison in _counting(comparisons)}
     missing = tuple(dict.fromkeys(found.missing))
     if ClaimOutcome.DOES_NOT_HOLD in outcomes:
         return Decision(outcome=ClaimOutcome.DOES_NOT_HOLD, comparisons=comparisons, missing=missing)
@@ -311,6 +320,18 @@ def decide(rules: Sequence[Rule], observed: Sequence[Observed]) -> Decision:
     # What is missing comes first: without it more runs of the other cases decide nothing.
     obstacle = found.obstacles[0] if found.obstacles else Obstacle.TOO_WIDE
     return Decision(outcome=ClaimOutcome.UNDECIDED, obstacle=obstacle, comparisons=comparisons, missing=missing)
+
+
+def _counting(comparisons: Sequence[Comparison]) -> Iterator[Comparison]:
+    """Those on which the verdict depends: pairs settle what is undecided without them."""
+    settled = {_of_what(one) for one in comparisons if one.pairs and one.outcome is not ClaimOutcome.UNDECIDED}
+    for one in comparisons:
+        if one.pairs or one.outcome is not ClaimOutcome.UNDECIDED or _of_what(one) not in settled:
+            yield one
+
+
+def _of_what(one: Comparison) -> tuple[str, str, str, Range]:
+    return one.metric, one.subject, one.reference, one.within
 
 
 def _look(rule: Rule, observed: Sequence[Observed], found: _Found) -> None:
@@ -394,19 +415,33 @@ def _compared(metric: str, one: Candidate, level: float) -> Comparison:
         interval=one.measure(verdicts.ALPHA),
         corrected=one.measure(level),
         within=one.within,
+        pairs=one.pairs,
     )
 
 
 def _of_pair(name: str, one: Observed, other: Observed, within: Range, covers: frozenset[str]) -> Candidate:
     metric = METRICS[name]
-    values, others = _values(metric, one), _values(metric, other)
+    values, others, pairs = _values(metric, one), _values(metric, other), _pairs(metric, one, other)
+
+    def measure(alpha: float) -> Interval:
+        return of_pairs(metric, pairs, alpha) if pairs else of_runs(metric, values, others, alpha)
+
     return Candidate(
         subject=one.case.id,
         reference=other.case.id,
         covers=covers,
         within=within,
-        measure=lambda alpha: of_runs(metric, values, others, alpha),
+        measure=measure,
+        pairs=len(pairs),
     )
+
+
+def _pairs(metric: Metric, one: Observed, other: Observed) -> Sequence[Pair]:
+    """The pairs of two sides, ``one`` being the new one; none if they did not run in pairs or lack the figure."""
+    if not (one.is_paired and other.is_paired) or metric.is_absolute:
+        return ()
+    found = [Pair(old=old, new=new) for old, new in zip(other.runs, one.runs, strict=True)]
+    return found if all(isfinite(difference(metric, pair)) for pair in found) else ()
 
 
 def _of_gains(rule: Steeper, ours: Ends, theirs: Ends, other: Named) -> Candidate:

@@ -11,8 +11,10 @@ from math import exp, inf, isfinite, log, sqrt
 import numpy as np
 
 from pytest_dlbench.judging import verdicts
-from pytest_dlbench.judging.intervals import Interval, Values, unpaired
+from pytest_dlbench.judging.alpha_spending import LAST_LOOK, level_of_a_look
+from pytest_dlbench.judging.intervals import Interval, Values, of_mean, unpaired
 from pytest_dlbench.judging.metric import Metric
+from pytest_dlbench.judging.pairs import ALTERNATING_SPREAD, Pair, assumed_spread, difference, takes_turns
 
 ALPHA = 0.05
 # Ranks over fewer data sets cannot distinguish four frameworks, whatever the figures: the smallest p value of an
@@ -59,7 +61,33 @@ def of_runs(
         is_robust=metric.is_robust,
         alpha=alpha,
     )
-    if not is_ratio:
+    return _in_unit(metric, change)
+
+
+def of_pairs(metric: Metric, pairs: Sequence[Pair], alpha: float = verdicts.ALPHA) -> Interval:
+    """The new side's figure over the old one's in one case, as in ``of_runs``, from the differences within pairs.
+
+    The gate ends pairs as soon as they decide, which a plain interval would not survive: ``alpha`` is shared by as many
+    looks as the longest comparison has. Raises ValueError for pairs whose figures cannot be compared, and for an alpha
+    outside of the table of levels.
+    """
+    differences = np.array([difference(metric, pair) for pair in pairs])
+    if not np.isfinite(differences).all():
+        raise ValueError(f"expected comparable figures of {metric.name} in all pairs, got {list(differences)}")
+    alternated = all(takes_turns(metric, pair) for pair in pairs)
+    change = of_mean(
+        # They are above 0 where the new side is worse.
+        -differences if metric.better == "higher" else differences,
+        run_sd=ALTERNATING_SPREAD if alternated else assumed_spread(metric),
+        is_robust=metric.is_robust,
+        alpha=level_of_a_look(alpha, LAST_LOOK),
+    )
+    return _in_unit(metric, change)
+
+
+def _in_unit(metric: Metric, change: Interval) -> Interval:
+    """A difference of logarithms as a ratio; points are what they are."""
+    if metric.kind != "ratio":
         return change
     return Interval(estimate=exp(change.estimate), lower=exp(change.lower), upper=exp(change.upper))
 

@@ -236,6 +236,50 @@ def test_what_no_metric_measures_cannot_be_decided():
     assert outcomes(rule, observed()) == (OPEN, Obstacle.NOT_MEASURED)
 
 
+def paired(*sides):
+    """Cases as the sides of one that ran in pairs."""
+    return [replace(side, session="in pairs", is_paired=True) for side in sides]
+
+
+def test_pairs_decide_what_runs_one_after_another_leave_undecided():
+    # The runs of either side differ by 30 %, those of a pair always by 15 %.
+    apart = observed(spread=0.3), observed("jax", step=0.0115, spread=0.3)
+    assert outcomes(faster(), *apart) == (OPEN, Obstacle.TOO_WIDE)
+    assert outcomes(faster(), *paired(*apart)) == (HOLDS, None)
+    found = decide([faster()], [*apart, *paired(*apart)])
+    assert (found.outcome, sorted(one.pairs for one in found.comparisons)) == (HOLDS, [0, 3])
+
+
+def test_pairs_refute_whichever_side_was_the_new_one():
+    apart = observed(step=0.0115, spread=0.3), observed("jax", spread=0.3)
+    assert outcomes(faster(), *apart) == (OPEN, Obstacle.TOO_WIDE)
+    assert outcomes(faster(), *paired(*apart)) == (NOT, None)
+    assert outcomes(faster(), *paired(*reversed(apart))) == (NOT, None)
+
+
+def test_pairs_of_other_cases_settle_nothing():
+    apart = observed(spread=0.3), observed("jax", step=0.0115, spread=0.3)
+    others = paired(observed(threads=2), observed("jax", step=0.0115, threads=2))
+    assert outcomes(faster(), *apart, *others) == (OPEN, Obstacle.TOO_WIDE)
+
+
+def test_pairs_do_not_outweigh_what_runs_one_after_another_refute():
+    apart = observed(), observed("jax", step=0.005)
+    together = paired(observed(), observed("jax", step=0.02))
+    assert outcomes(faster(), *apart, *together) == (NOT, None)
+
+
+def test_undecided_pairs_settle_nothing():
+    apart = observed(spread=0.3), observed("jax", step=0.0115, spread=0.3)
+    undecided = paired(observed(), observed("jax", step=0.0101))
+    assert outcomes(faster(), *apart, *undecided) == (OPEN, Obstacle.TOO_WIDE)
+
+
+def test_a_side_of_pairs_is_not_compared_with_other_cases():
+    side, _ = paired(observed(), observed("mxnet"))
+    assert outcomes(faster(), side, observed("jax", step=0.03)) == (OPEN, Obstacle.NOTHING_TO_COMPARE)
+
+
 def test_all_rules_of_a_claim_must_hold():
     cases = observed(accuracy=0.95), observed("jax", step=0.03, accuracy=0.99)
     accurate = Order(scope=scope("accuracy"), first=A, others=(B,))

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from math import exp, inf, sqrt
 
 import numpy as np
@@ -5,7 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_dlbench.judging.frameworks import compare_frameworks, holm, rank
+from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging.frameworks import compare_frameworks, holm, of_pairs, of_runs, rank
+from pytest_dlbench.judging.pairs import Pair
+from tests.doubles.judged import judged
 
 p_values = st.lists(st.floats(min_value=0, max_value=1), max_size=8)
 
@@ -133,3 +137,63 @@ def test_two_frameworks_are_not_ranked():
 def test_frameworks_that_are_alike_on_every_data_set_are_not_distinguished():
     found = rank({name: dict.fromkeys(map(str, range(8)), 0.01) for name in "abc"})
     assert (set(found.mean_ranks.values()), found.p_value) == ({2.0}, 1.0)
+
+
+def pairs(*, new=0.012, spread=0.3, runs=5, **changes):
+    """Pairs whose new side takes a fifth longer, by default, of processes that differ by 30 % from pair to pair."""
+    sides = (judged(step=step, spread=spread, runs=runs, **changes).runs for step in (0.01, new))
+    return [Pair(old=old, new=new) for old, new in zip(*sides, strict=True)]
+
+
+def test_pairs_exclude_what_both_of_their_runs_have_in_common():
+    found = of_pairs(METRICS["step_time"], pairs())
+    assert found.estimate == pytest.approx(1.2)
+    assert 1.1 < found.lower < 1.2 < found.upper < 1.3
+    old, new = ([METRICS["step_time"].figure(getattr(pair, side)) for pair in pairs()] for side in ("old", "new"))
+    apart = of_runs(METRICS["step_time"], new, old)
+    assert apart.lower < 1 < apart.upper
+
+
+def test_of_a_metric_where_more_is_better_pairs_give_the_ratio_of_figures_too():
+    found = of_pairs(METRICS["throughput"], pairs())
+    assert found.estimate == pytest.approx(1 / 1.2)
+    assert found.lower < 1 / 1.2 < found.upper
+
+
+def test_accuracies_of_pairs_differ_in_points():
+    sides = (judged(accuracy=accuracy, runs=5).runs for accuracy in (0.9, 0.95))
+    found = of_pairs(METRICS["accuracy"], [Pair(old=old, new=new) for old, new in zip(*sides, strict=True)])
+    assert found.estimate == pytest.approx(5)
+    assert found.lower < 5 < found.upper
+
+
+def test_more_pairs_and_a_larger_level_narrow_the_interval():
+    widths = [
+        found.upper - found.lower
+        for found in (
+            of_pairs(METRICS["step_time"], pairs(runs=5), 0.01),
+            of_pairs(METRICS["step_time"], pairs(runs=5)),
+            of_pairs(METRICS["step_time"], pairs(runs=10)),
+        )
+    ]
+    assert widths == sorted(widths, reverse=True)
+
+
+def test_pairs_without_the_figure_are_refused():
+    first, *others = pairs()
+    broken = replace(first.new, training=replace(first.new.training, step_seconds=(0.0,)))
+    with pytest.raises(ValueError, match="comparable figures of step_time"):
+        of_pairs(METRICS["step_time"], [replace(first, new=broken), *others])
+
+
+def test_pairs_that_end_when_they_decide_are_rarely_sure_of_a_difference_that_is_none():
+    """The level in either tail is 5 %, whenever they end."""
+    generator = np.random.default_rng(1)
+    wrong = 0
+    for _ in range(200):
+        noise = generator.normal(0, 0.03, size=(20, 2))
+        runs = [[judged(step=0.01 * exp(value), runs=1).runs[0] for value in side] for side in noise.T]
+        found = [Pair(old=old, new=new) for old, new in zip(*runs, strict=True)]
+        looks = [of_pairs(METRICS["step_time"], found[:count]) for count in range(3, 21)]
+        wrong += any(look.lower > 1 or look.upper < 1 for look in looks)
+    assert wrong <= 0.15 * 200

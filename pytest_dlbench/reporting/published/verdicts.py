@@ -229,7 +229,8 @@ def _sentence(one: Comparison) -> str:
         return f"{metric.heading} of {one.subject}: {_span(one.interval)}{unit}; must be {_range(one.within)}"
     pair = f"{one.subject} / {one.reference}" if metric.kind == "ratio" else f"{one.subject} - {one.reference}"
     unit = " points" if metric.kind == "points" else ""
-    return f"{metric.heading}, {pair}: {_span(one.interval)}{unit}; must be {_range(one.within)}"
+    design = f" in {one.pairs} pairs" if one.pairs else ""
+    return f"{metric.heading}, {pair}: {_span(one.interval)}{unit}{design}; must be {_range(one.within)}"
 
 
 def _span(found: Interval) -> str:
@@ -260,6 +261,7 @@ def _evidence_in_json(one: Comparison) -> dict[str, Any]:
         "subject": one.subject,
         "reference": one.reference,
         "metric": one.metric,
+        "pairs": one.pairs,
         "estimate": _finite(one.interval.estimate),
         "interval": [_finite(one.interval.lower), _finite(one.interval.upper)],
         "corrected": [_finite(one.corrected.lower), _finite(one.corrected.upper)],

@@ -9,7 +9,7 @@ from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.reporting.page.gathering import Gathered, gather
 from pytest_dlbench.reporting.published import register
 from pytest_dlbench.reporting.published.observing import observe
-from pytest_dlbench.reporting.study import abstract, conditions, document, row, versions
+from pytest_dlbench.reporting.study import abstract, conditions, document, in_pairs, row, versions
 from pytest_dlbench.reporting.study.document import Commands, Lacking, Paragraph, Section, Study
 from pytest_dlbench.reporting.study.findings import findings
 from pytest_dlbench.reporting.study.verdicts import claims, flaws
@@ -48,16 +48,19 @@ def make(folder: Path) -> Made:
         )
     gathered = gather([journals])
     sides = tuple(case for case in gathered.cases if not case.is_baseline)
-    found = register.verdicts(register.register(), observe([journals]).cases)
+    seen = observe([journals])
+    found = register.verdicts(register.register(), (*seen.cases, *seen.sides))
     # Cases of A/B sessions answer another question than cases of different frameworks.
     alone = tuple(case for case in sides if case.result.pairing is None)
     parts = (*findings(alone), versions.section(gathered.cases))
     to_repeat = row.section(alone)
     lacking = tuple(part for part in (*parts, to_repeat) if isinstance(part, Lacking))
+    aside = in_pairs.section(gathered.cases)
     sections = (
         abstract.section(sides, alone, found),
         conditions.what_was_run(sides, [case for case in gathered.cases if case.is_baseline]),
         *(part for part in parts if isinstance(part, Section)),
+        *([aside] if aside else []),
         claims(found),
         flaws(),
         conditions.threats(sides, gathered.damages),

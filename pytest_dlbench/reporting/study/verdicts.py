@@ -11,7 +11,10 @@ from pytest_dlbench.reporting.study.document import Block, Paragraph, Section, T
 
 def claims(found: Sequence[Verdict]) -> Section:
     """Every claim, the decided ones with their evidence first."""
-    rule = "A claim holds if every interval is inside its limits, and does not hold if one is outside."
+    rule = (
+        "A claim holds if every interval is inside its limits, and does not hold if one is outside. If two cases also"
+        " ran in pairs and these decide, their intervals without pairs that contain a limit do not count."
+    )
     blocks: list[Block] = [Paragraph(text=f"The verdicts {verdicts.summary(found)}. {rule}")]
     decided = [one for one in found if one.decision.outcome is not ClaimOutcome.UNDECIDED]
     for caption, part in (("Decided", decided), ("Undecided", [one for one in found if one not in decided])):

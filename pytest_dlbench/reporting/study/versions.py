@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pytest_dlbench.judging import METRICS
-from pytest_dlbench.records import CaseOutcome, Verdict, VerdictOutcome
+from pytest_dlbench.planning.sweep import show
+from pytest_dlbench.records import Case, CaseOutcome, Verdict, VerdictOutcome
 from pytest_dlbench.reporting import figures
 from pytest_dlbench.reporting.charts import Chart, Measured, changes
+from pytest_dlbench.reporting.published.names import FRAMEWORKS
 from pytest_dlbench.reporting.study import memory_growth, pictures
 from pytest_dlbench.reporting.study.conditions import many
 from pytest_dlbench.reporting.study.document import Block, Lacking, Paragraph, Picture, Section, Table
@@ -28,24 +30,25 @@ MAIN_METRIC = "step_time"
 SUMMARISED = (MAIN_METRIC, "peak_rss")
 IN_WORDS = ((MAIN_METRIC, "a step takes {} as long"), ("peak_rss", "the peak memory is {} as large"))
 
-# Of two versions and a workload, the sessions in the order of their journals.
+# Of two sides and a workload, the sessions in the order of their journals.
 Comparisons = Mapping[tuple[str, str, str], Sequence[Measured]]
 
 
 def section(cases: Sequence[Measured]) -> Section | Lacking:
     """For each framework, a picture of how the times of its steps changed and a table of all its comparisons."""
-    paired = _paired(cases)
+    paired = [case for case in compared(cases) if is_of_versions(case)]
     if not paired:
         because = "no two versions ran in pairs"
         return Lacking(title=TITLE, because=because, command="dlbench releases jax --last 5")
-    lead = Paragraph(text=LEAD, items=tuple(_counts(_comparisons(paired))))
+    lead = Paragraph(text=LEAD, items=tuple(_counts(by_comparison(paired))))
     of_frameworks: dict[str, list[Measured]] = {}
     for case in paired:
         of_frameworks.setdefault(_what_changed(case.case.framework), []).append(case)
     blocks: list[Block] = [lead]
     for name, some in of_frameworks.items():
-        blocks += [*_picture(name, some), _table(name, some)]
-    return Section(title=TITLE, blocks=(*blocks, *memory_growth.blocks(cases)))
+        blocks += [*_picture(name, some), table(f"Comparisons of {name}", by_comparison(some))]
+    of_both = [case for case in cases if case.is_baseline or case in paired]
+    return Section(title=TITLE, blocks=(*blocks, *memory_growth.blocks(of_both)))
 
 
 def _what_changed(framework: str) -> str:
@@ -62,18 +65,27 @@ def _releases(old: str, new: str) -> tuple[str, str, str]:
     return f"{name.replace('@', ' with ')} ", before, after
 
 
-def _table(name: str, cases: Sequence[Measured]) -> Table:
+def table(caption: str, found: Comparisons) -> Table:
+    """A row for each comparison: both sides, its verdict and what changed."""
     headings = ("from", "to", "network", "verdict", "time of a step, now / before", "other changes", "pairs")
-    rows = tuple(_row(*names, sessions) for names, sessions in _comparisons(cases).items())
-    return Table(caption=f"Comparisons of {name}", headings=headings, rows=rows, texts=4)
+    rows = tuple(_row(*names, sessions) for names, sessions in found.items())
+    return Table(caption=caption, headings=headings, rows=rows, texts=4)
 
 
-def _paired(cases: Sequence[Measured]) -> Sequence[Measured]:
+def compared(cases: Sequence[Measured]) -> Sequence[Measured]:
     """The candidates of comparisons."""
     return [case for case in cases if case.result.pairing and not case.is_baseline]
 
 
-def _comparisons(cases: Sequence[Measured]) -> Comparisons:
+def is_of_versions(case: Measured) -> bool:
+    """Whether a comparison is of two versions of one framework, by its name or by what the studies call it."""
+    old, new = (side.framework for side in _sides(case))
+    names = {_what_changed(old), _what_changed(new)}
+    return old != new and (len(names) == 1 or any(names <= {*ours} for ours in FRAMEWORKS.values()))
+
+
+def by_comparison(cases: Sequence[Measured]) -> Comparisons:
+    """The cases by what they compare, in the order of their sessions."""
     found: dict[tuple[str, str, str], list[Measured]] = {}
     for case in sorted(cases, key=lambda one: one.session):
         found.setdefault(_compared(case), []).append(case)
@@ -81,16 +93,30 @@ def _comparisons(cases: Sequence[Measured]) -> Comparisons:
 
 
 def _compared(case: Measured) -> tuple[str, str, str]:
-    """Both versions, and what they trained."""
-    old = case.result.pairing.old.framework if case.result.pairing else ""
+    """Both sides, with the settings in which they differ, and what they trained."""
+    old, new = _sides(case)
     workload = " · ".join((case.case.model, case.case.dataset, many(case.case.threads, "thread")))
-    return old, case.case.framework, workload
+    return _side(old, new), _side(new, old), workload
+
+
+def _sides(case: Measured) -> tuple[Case, Case]:
+    """The old case and the new one."""
+    assert case.result.pairing
+    return case.result.pairing.old, case.case
+
+
+def _side(case: Case, other: Case) -> str:
+    settings = (f"{name} {show(value)}" for name, value in case.settings.items() if other.settings.get(name) != value)
+    variables = (f"{name}={value}" for name, value in case.variables.items() if other.variables.get(name) != value)
+    revision = [case.revision.name] if case.revision and case.revision != other.revision else []
+    return ", ".join((case.framework, *settings, *variables, *revision))
 
 
 def summaries(cases: Sequence[Measured]) -> Iterator[str]:
     """A sentence for each two versions that differ, and one that names all others."""
     alike: list[Unchanged] = []
-    for (old, new), sessions in _of_versions(_comparisons(_paired(cases))).items():
+    paired = [case for case in compared(cases) if is_of_versions(case)]
+    for (old, new), sessions in _of_versions(by_comparison(paired)).items():
         firsts = [found[0] for found in sessions]
         outcomes = Counter(case.result.outcome for case in firsts)
         if outcomes[CaseOutcome.REGRESSED] or outcomes[CaseOutcome.IMPROVED]:
