@@ -25,7 +25,38 @@ def section(cases: Sequence[Measured], alone: Sequence[Measured], found: Sequenc
     """The extent of the study and its results; those ``alone`` did not run in pairs."""
     ranked = tuple(_compared(alone)) or tuple(_winners(alone))
     lines = (*ranked, *whole.reached(alone), *versions.summaries(cases), _first_capital(verdicts.summary(found)))
-    return Section(title=TITLE, blocks=(Paragraph(text=_extent(cases, alone), items=lines),))
+    choice = " ".join((*_matters(alone), *_accuracy(alone)))
+    return Section(
+        title=TITLE,
+        blocks=(
+            *([Paragraph(text=choice)] if choice else []),
+            Paragraph(text=_extent(cases, alone), items=lines),
+        ),
+    )
+
+
+def _matters(cases: Sequence[Measured]) -> Iterator[str]:
+    """How much depends on the choice of a framework: the last of all against the best, over all workloads."""
+    for device in dict.fromkeys(case.case.device for case in cases):
+        found = [overall.comparisons(METRICS[name], cases, device) for name, *_ in CHOSEN_BY]
+        if all(found):
+            speed, memory = (significant(one[-1].change.estimate) for one in found)
+            yield (
+                f"On {device}, the choice of a framework decides how long training takes and how much memory it needs:"
+                f" of {len(found[0]) + 1:,} frameworks, the slowest takes {speed} times as long for a step as the"
+                f" fastest, and the largest needs {memory} times as much memory as the smallest."
+            )
+
+
+def _accuracy(cases: Sequence[Measured]) -> Iterator[str]:
+    """Whether the accuracy depends on it, where that was tested."""
+    tested = whole.are_different(cases)
+    differing, networks = tested.count(True), many(len(tested), "network")
+    trained = "when all train the whole recipe from the same weights, on the same data in the same order"
+    if differing:
+        yield f"On {differing:,} of {networks}, accuracies of frameworks differ by more than chance {trained}."
+    elif tested:
+        yield f"It does not decide the accuracy: on {networks}, frameworks differ by no more than chance {trained}."
 
 
 def _first_capital(text: str) -> str:

@@ -50,6 +50,12 @@ def reached(cases: Sequence[Measured]) -> Iterator[str]:
         yield f"Trained by its whole recipe on {dataset}, {model} reaches an accuracy of {_span(members)} in {count}"
 
 
+def are_different(cases: Sequence[Measured]) -> tuple[bool, ...]:
+    """For each network that frameworks trained with the same seeds, whether they differ by more than chance."""
+    found = (seeds.compare(_by_seed(members)) for members in _of_cells(cases).values())
+    return tuple(one.is_different for one in found if one)
+
+
 def over_sessions(cases: Sequence[Measured], *, is_timed: bool) -> list[Measured]:
     """The cases, with those of whole recipes in one cell for each network and data set, whatever session they are from.
 

@@ -1,16 +1,23 @@
 """The abstract: who is best in what, by how much, and for whom that is shown."""
 
+from dataclasses import replace
+
 from pytest_dlbench.judging.frameworks import RANKED_DATASETS
 from pytest_dlbench.records import CaseOutcome, VerdictOutcome
 from pytest_dlbench.reporting.study import abstract
 from tests.doubles.judged import both_sides, judged, measured, workloads
-from tests.doubles.records import verdict
+from tests.doubles.records import evaluation, verdict
 
 
 def paragraph(*cases):
     alone = [case for case in measured(*cases) if case.result.pairing is None]
-    (block,) = abstract.section(measured(*cases), alone, ()).blocks
-    return block
+    return abstract.section(measured(*cases), alone, ()).blocks[-1]
+
+
+def choice(*cases):
+    """What depends on the choice of a framework; empty if that is not known."""
+    *first, _ = abstract.section(measured(*cases), measured(*cases), ()).blocks
+    return first[0].text if first else ""
 
 
 def lines(*cases):
@@ -40,6 +47,35 @@ def test_the_best_framework_is_named_with_the_factors_of_the_others_and_what_is_
     assert "times (theano) to 2." in speed
     assert "times (mxnet) as long" in speed
     assert speed.endswith("; for theano, so few networks do not show that this holds in general")
+
+
+def test_the_last_framework_is_compared_with_the_best_one():
+    found = choice(*varied())
+    assert "On cpu, the choice of a framework decides how long training takes" in found
+    assert "the slowest takes 2." in found
+    assert "accuracy" not in found
+
+
+SEEDS = [0.90, 0.91, 0.89, 0.92, 0.93]
+
+
+def by_seed(framework, model, accuracies):
+    one = judged(framework, model, dataset="fashion-mnist", scale="full", runs=len(accuracies))
+    scored = (replace(run, evaluation=evaluation(of)) for run, of in zip(one.runs, accuracies, strict=True))
+    return replace(one, runs=tuple(scored))
+
+
+def test_whether_the_accuracy_depends_on_the_framework_is_said_of_all_networks_that_show_it():
+    alike = [by_seed(framework, "one", SEEDS) for framework in ("pytorch", "jax", "mxnet")]
+    assert choice(*alike).startswith("It does not decide the accuracy: on 1 network, frameworks differ by no more than")
+    worse = [by_seed("mxnet", "other", [of - 0.01 for of in SEEDS])]
+    others = [by_seed(framework, "other", SEEDS) for framework in ("pytorch", "jax")]
+    found = choice(*alike, *others, *worse)
+    assert found.startswith("On 1 of 2 networks, accuracies of frameworks differ by more than chance when all train")
+
+
+def test_without_enough_networks_or_seeds_nothing_is_said_of_the_choice():
+    assert not choice(*workloads(2))
 
 
 def test_with_few_workloads_the_fastest_are_counted():
