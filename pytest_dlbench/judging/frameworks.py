@@ -65,7 +65,7 @@ def of_runs(
 
 
 def of_pairs(metric: Metric, pairs: Sequence[Pair], alpha: float = verdicts.ALPHA) -> Interval:
-    """The new side's figure over the old one's in one case, as in ``of_runs``, from the differences within pairs.
+    """The candidate's figure over the baseline's in one case, as in ``of_runs``, from the differences within pairs.
 
     The gate ends pairs as soon as they decide, which a plain interval would not survive: ``alpha`` is shared by as many
     looks as the longest comparison has. Raises ValueError for pairs whose figures cannot be compared, and for an alpha

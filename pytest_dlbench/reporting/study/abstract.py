@@ -20,6 +20,12 @@ CHOSEN_BY = (
     ("peak_rss", "needs the least memory", "need {} as much"),
 )
 
+# The same in a word, and how far the last one is from the best.
+EXTREMES = {
+    "step_time": ("the speed", "the slowest takes {} times as long for a step as the fastest"),
+    "peak_rss": ("the memory", "the largest needs {} times as much memory as the smallest"),
+}
+
 
 def section(cases: Sequence[Measured], alone: Sequence[Measured], found: Sequence[register.Verdict]) -> Section:
     """The extent of the study and its results; those ``alone`` did not run in pairs."""
@@ -36,16 +42,15 @@ def section(cases: Sequence[Measured], alone: Sequence[Measured], found: Sequenc
 
 
 def _matters(cases: Sequence[Measured]) -> Iterator[str]:
-    """How much depends on the choice of a framework: the last of all against the best, over all workloads."""
+    """How far the last framework is from the best one over all workloads, in what the workloads show to differ."""
     for device in dict.fromkeys(case.case.device for case in cases):
-        found = [overall.comparisons(METRICS[name], cases, device) for name, *_ in CHOSEN_BY]
-        if all(found):
-            speed, memory = (significant(one[-1].change.estimate) for one in found)
-            yield (
-                f"On {device}, the choice of a framework decides how long training takes and how much memory it needs:"
-                f" of {len(found[0]) + 1:,} frameworks, the slowest takes {speed} times as long for a step as the"
-                f" fastest, and the largest needs {memory} times as much memory as the smallest."
-            )
+        compared = {name: overall.comparisons(METRICS[name], cases, device) for name in EXTREMES}
+        shown = {name: found for name, found in compared.items() if found and found[-1].is_supported}
+        if shown:
+            count = many(max(map(len, shown.values())) + 1, "framework")
+            ends = (EXTREMES[name][1].format(significant(of[-1].change.estimate)) for name, of in shown.items())
+            what = " and ".join(EXTREMES[name][0] for name in shown)
+            yield f"On {device}, the choice of a framework decides {what}: of {count}, {', and '.join(ends)}."
 
 
 def _accuracy(cases: Sequence[Measured]) -> Iterator[str]:

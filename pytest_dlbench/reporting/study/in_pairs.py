@@ -9,7 +9,7 @@ from pytest_dlbench.reporting.study.document import Paragraph, Section
 LEAD = (
     "Runs that follow each other differ by several per cent, too much for claims about smaller differences. Pairs show"
     " them: two fresh processes at a time, and where both sides have batches of one size, single steps in turn. The"
-    " verdict is that of a gate, whose new side is the one in the second column."
+    " verdict is that of a gate, whose candidate is in the second column."
 )
 
 
