@@ -76,7 +76,7 @@ def of_pairs(metric: Metric, pairs: Sequence[Pair], alpha: float = verdicts.ALPH
         raise ValueError(f"expected comparable figures of {metric.name} in all pairs, got {list(differences)}")
     alternated = all(takes_turns(metric, pair) for pair in pairs)
     change = of_mean(
-        # They are above 0 where the new side is worse.
+        # They are above 0 where the candidate is worse.
         -differences if metric.better == "higher" else differences,
         run_sd=ALTERNATING_SPREAD if alternated else assumed_spread(metric),
         is_robust=metric.is_robust,

@@ -93,7 +93,7 @@ def test_growth_after_the_first_evaluation_is():
 
 
 def evaluated_often(sizes_mib, every=20):
-    """A run with an evaluation of no length every so many steps, which each take 0.1 s from the second 1 on."""
+    """A run with an evaluation of no length after every ``every`` steps, which each take 0.1 s from the second 1 on."""
     whole = run(sizes_mib, moments=np.linspace(0, 12, len(sizes_mib)))
     resumed = tuple((step, BEGAN + step * STEP) for step in range(every, STEPS, every))
     return records.replace(whole, training=records.replace(whole.training, resumed=resumed))
