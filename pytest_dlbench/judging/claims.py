@@ -107,7 +107,8 @@ class Comparison:
     """The evidence: a case, compared with another unless ``reference`` is empty.
 
     ``interval`` has 5 % in either tail, ``corrected`` that over the number of comparisons of the claim. ``pairs`` is
-    how many pairs the two cases ran in, 0 if they ran one after the other.
+    how many pairs the two cases ran in, 0 if they ran one after the other. ``of`` is equal for comparisons of the same
+    two cases in different sessions and at different scales.
     """
 
     subject: str
@@ -117,6 +118,7 @@ class Comparison:
     corrected: Interval
     within: Range
     pairs: int = 0
+    of: Hashable = None
 
     @property
     def outcome(self) -> ClaimOutcome:
@@ -149,6 +151,7 @@ class Candidate:
     within: Range
     measure: Callable[[float], Interval]
     pairs: int = 0
+    of: Hashable = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -324,14 +327,15 @@ def decide(rules: Sequence[Rule], observed: Sequence[Observed]) -> Decision:
 
 def _counting(comparisons: Sequence[Comparison]) -> Iterator[Comparison]:
     """Those on which the verdict depends: pairs settle what is undecided without them."""
-    settled = {_of_what(one) for one in comparisons if one.pairs and one.outcome is not ClaimOutcome.UNDECIDED}
+    settled = {
+        (one.metric, one.of, one.within)
+        for one in comparisons
+        if one.pairs and one.outcome is not ClaimOutcome.UNDECIDED
+    }
     for one in comparisons:
-        if one.pairs or one.outcome is not ClaimOutcome.UNDECIDED or _of_what(one) not in settled:
+        is_open = one.outcome is ClaimOutcome.UNDECIDED and not one.pairs
+        if not (is_open and (one.metric, one.of, one.within) in settled):
             yield one
-
-
-def _of_what(one: Comparison) -> tuple[str, str, str, Range]:
-    return one.metric, one.subject, one.reference, one.within
 
 
 def _look(rule: Rule, observed: Sequence[Observed], found: _Found) -> None:
@@ -416,6 +420,7 @@ def _compared(metric: str, one: Candidate, level: float) -> Comparison:
         corrected=one.measure(level),
         within=one.within,
         pairs=one.pairs,
+        of=one.of,
     )
 
 
@@ -433,6 +438,24 @@ def _of_pair(name: str, one: Observed, other: Observed, within: Range, covers: f
         within=within,
         measure=measure,
         pairs=len(pairs),
+        of=(_at_any_scale(one), _at_any_scale(other)),
+    )
+
+
+def _at_any_scale(one: Observed) -> Hashable:
+    """A case without its scale: where the whole recipe is needed, the others are not in scope."""
+    case = one.case
+    # The size of a batch may be the recipe's in one session and a setting in another.
+    settings = tuple(sorted((name, str(value)) for name, value in case.settings.items() if name != "batch_size"))
+    return (
+        case.framework,
+        case.model,
+        case.dataset,
+        case.device,
+        case.threads,
+        case.workers,
+        one.context.batch_size,
+        settings,
     )
 
 

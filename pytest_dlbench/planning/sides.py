@@ -22,7 +22,7 @@ from pytest_dlbench.errors import OptionError
 from pytest_dlbench.planning import sweep
 from pytest_dlbench.planning.registry import Registry
 from pytest_dlbench.planning.sweep import Change
-from pytest_dlbench.records.cases import plain_name
+from pytest_dlbench.records.cases import Case, plain_name
 from pytest_dlbench.running.launch import OWN
 
 WHERE = "--dlbench-ab"
@@ -105,6 +105,15 @@ class AskedSides:
     def _pair(self, framework: Framework) -> Sides:
         old, new = (part.side(framework) for part in self.parts)
         return distinct(old, new)
+
+
+def unlabelled(case: Case) -> str:
+    """The name that a case's framework has without pairs, if its label names nothing but settings.
+
+    Others keep theirs: ``jax`` of ``jax@batch_size128``, but ``jax@HEAD_1`` and ``jax==0.10.2``.
+    """
+    changes = tuple(Change(name=name, value=value) for name, value in case.settings.items())
+    return case.framework.removesuffix(f"@{Parts(changes=changes).label}")
 
 
 def distinct(old: Side, new: Side) -> Sides:

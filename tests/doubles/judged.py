@@ -156,10 +156,16 @@ def write(journal: Journal, cases: Iterable[Judged]) -> None:
 
 
 def both_sides(
-    old: str = "pytorch==2.12.0", new: str = "pytorch==2.13.0", *, step: float = 0.01, **result: Any
+    old: str = "pytorch==2.12.0",
+    new: str = "pytorch==2.13.0",
+    *,
+    step: float = 0.01,
+    settings: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {}),
+    **result: Any,
 ) -> tuple[Judged, Judged]:
     """A case that ran in pairs: its baseline side, whose steps take 0.01 s, and its candidate."""
-    baseline, candidate = judged(old, result={"outcome": CaseOutcome.NO_BASELINE}), judged(new, step=step)
+    baseline = judged(old, settings=settings[0], result={"outcome": CaseOutcome.NO_BASELINE})
+    candidate = judged(new, settings=settings[1], step=step)
     pairing = Pairing(
         old=baseline.result.case, screened=3, confirmed=0, alpha=0.01, new_first=(True, False, True), reasons={}
     )

@@ -137,9 +137,9 @@ def test_an_effect_is_limited_to_the_values_that_the_claim_is_about():
     assert outcomes(rule, of_batch(32, 0.01), of_batch(64, 0.02)) == (OPEN, Obstacle.NOTHING_TO_COMPARE)
 
 
-def of_rate(rate, step=0.01):
+def of_rate(rate, step=0.01, spread=0.0):
     settings = {} if rate is None else {"learning_rate": rate}
-    return observed(step=step, settings=settings, recipe={"optimizer": {"learning_rate": 0.1}})
+    return observed(step=step, spread=spread, settings=settings, recipe={"optimizer": {"learning_rate": 0.1}})
 
 
 def test_a_learning_rate_that_was_not_set_is_the_recipes():
@@ -259,8 +259,22 @@ def test_pairs_refute_whichever_side_was_the_new_one():
 
 def test_pairs_of_other_cases_settle_nothing():
     apart = observed(spread=0.3), observed("jax", step=0.0115, spread=0.3)
-    others = paired(observed(threads=2), observed("jax", step=0.0115, threads=2))
+    others = paired(observed(threads=4), observed("jax", step=0.0115, threads=4))
     assert outcomes(faster(), *apart, *others) == (OPEN, Obstacle.TOO_WIDE)
+
+
+def test_pairs_at_another_scale_settle_what_needs_no_whole_recipe():
+    apart = observed(spread=0.3), observed("jax", step=0.0115, spread=0.3)
+    others = paired(observed(scale="smoke"), observed("jax", step=0.0115, scale="smoke"))
+    assert outcomes(faster(), *apart, *others) == (HOLDS, None)
+
+
+def test_pairs_of_settings_settle_those_settings_alone():
+    rule = Effect(scope=scope(), axis="learning_rate", direction="same", amount=0.1)
+    apart = of_rate(0.01), of_rate(0.1, step=0.011, spread=0.3)
+    assert outcomes(rule, *apart) == (OPEN, Obstacle.TOO_WIDE)
+    assert outcomes(rule, *apart, *paired(of_rate(0.01), of_rate(0.1))) == (HOLDS, None)
+    assert outcomes(rule, *apart, *paired(of_rate(0.01), of_rate(0.5))) == (OPEN, Obstacle.TOO_WIDE)
 
 
 def test_pairs_do_not_outweigh_what_runs_one_after_another_refute():

@@ -8,9 +8,10 @@ from pytest_dlbench.environments import Environment, Framework
 from pytest_dlbench.environments.of_programs import place_of
 from pytest_dlbench.errors import OptionError
 from pytest_dlbench.planning.registry import KNOWN
-from pytest_dlbench.planning.sides import Parts, parsed, sides_of
+from pytest_dlbench.planning.sides import Parts, parsed, sides_of, unlabelled
 from pytest_dlbench.planning.sweep import Change
 from pytest_dlbench.running.launch import OWN
+from tests.doubles import records
 from tests.doubles.repositories import commit, create, git
 from tests.environments.test_of_programs import UV_LOCK
 
@@ -215,3 +216,24 @@ def test_a_revision_without_the_file_of_an_environment_is_named(tmp_path, monkey
     asked = sides_of(["rev:HEAD~1", "rev:HEAD"], (), KNOWN, folder)
     with pytest.raises(OptionError, match=r"has no pins\.txt; to find the revision that added it"):
         asked.of(place_of("pins.txt", folder, "here"))
+
+
+@pytest.mark.parametrize(
+    ("side", "name"),
+    [
+        ("jax+set:batch_size=128", "jax"),
+        ("jax+set:batch_size=128,learning_rate=0.1", "jax"),
+        ("jax==0.10.2+set:batch_size=128", "jax==0.10.2"),
+        ("jax+env:XLA_FLAGS=a+set:batch_size=128", "jax@batch_size128+XLA_FLAGS=a"),
+        ("jax", "jax"),
+    ],
+)
+def test_a_case_that_differs_in_settings_alone_has_its_frameworks_name(side, name):
+    new = sides_of([side, "jax+set:batch_size=32"], (), KNOWN, HERE).named[0].old
+    settings = {change.name: change.value for change in new.changes}
+    assert unlabelled(records.case(framework=new.framework.name, settings=settings)) == name
+
+
+def test_settings_of_a_whole_session_are_no_label():
+    case = records.case(framework="jax@numpy-2.4.6", settings={"batch_size": 128})
+    assert unlabelled(case) == "jax@numpy-2.4.6"

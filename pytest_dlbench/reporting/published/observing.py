@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pytest_dlbench.judging import is_sound
 from pytest_dlbench.judging.claims import Observed
+from pytest_dlbench.planning.sides import unlabelled
 from pytest_dlbench.records import Record, Run, RunOutcome
 from pytest_dlbench.storing import recorded
 
@@ -37,10 +38,16 @@ def _observed(session: str, record: Record) -> Observed:
 def _sides(session: str, new: Record, old: Record) -> tuple[Observed, Observed]:
     """Both sides of a case that ran in pairs, with the runs of the pairs that are valid."""
     within = f"{session}: {old.case.id} and {new.case.id}"
-    before, after = (replace(_observed(within, record), is_paired=True) for record in (old, new))
+    before, after = (_side(within, record) for record in (old, new))
     both = {run.index for run in before.runs} & {run.index for run in after.runs}
     one, other = (replace(side, runs=tuple(run for run in side.runs if run.index in both)) for side in (before, after))
     return one, other
+
+
+def _side(session: str, record: Record) -> Observed:
+    """One side, with the framework's name of the published claims if settings are all that distinguishes the sides."""
+    case = replace(record.case, framework=unlabelled(record.case))
+    return replace(_observed(session, record), is_paired=True, case=case)
 
 
 def _is_valid(run: Run) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pytest_dlbench.environments.execution import AUTOTUNE_BY_THEMSELVES
 from pytest_dlbench.judging.equivalence import of_framework
+from pytest_dlbench.planning.sides import unlabelled
 from pytest_dlbench.records import Run
 from pytest_dlbench.records.cases import plain_name
 from pytest_dlbench.reporting import cautions
@@ -34,7 +35,7 @@ def extent(cases: Sequence[Measured]) -> Extent:
     """The extent of all cases."""
     runs = [run for case in cases for run in case.judged.runs]
     return Extent(
-        frameworks=_known(case.case.framework for case in cases),
+        frameworks=_known(unlabelled(case.case) for case in cases),
         models=_known(case.case.model for case in cases),
         datasets=_known(case.case.dataset for case in cases),
         scales=_known(case.case.scale for case in cases),
@@ -102,7 +103,7 @@ def _range(numbers: Sequence[int]) -> str:
 
 
 def _tables(cases: Sequence[Measured]) -> Iterator[Table]:
-    rows = dict.fromkeys((case.case.framework, _versions(run)) for case in cases for run in case.judged.runs)
+    rows = dict.fromkeys((unlabelled(case.case), _versions(run)) for case in cases for run in case.judged.runs)
     known = tuple(row for row in sorted(rows) if row[1])
     if known:
         yield Table(

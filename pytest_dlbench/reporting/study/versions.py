@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pytest_dlbench.judging import METRICS
+from pytest_dlbench.planning.sides import unlabelled
 from pytest_dlbench.planning.sweep import show
 from pytest_dlbench.records import Case, CaseOutcome, Verdict, VerdictOutcome
 from pytest_dlbench.reporting import figures
@@ -109,7 +110,7 @@ def _side(case: Case, other: Case) -> str:
     settings = (f"{name} {show(value)}" for name, value in case.settings.items() if other.settings.get(name) != value)
     variables = (f"{name}={value}" for name, value in case.variables.items() if other.variables.get(name) != value)
     revision = [case.revision.name] if case.revision and case.revision != other.revision else []
-    return ", ".join((case.framework, *settings, *variables, *revision))
+    return ", ".join((unlabelled(case), *settings, *variables, *revision))
 
 
 def summaries(cases: Sequence[Measured]) -> Iterator[str]:

@@ -9,12 +9,26 @@ import pytest
 
 from pytest_dlbench import DATASETS
 from pytest_dlbench.judging import METRICS
-from pytest_dlbench.judging.claims import RULES, Alike, Effect, Obstacle, Order, Reaches, Steeper, needs_gpu
+from pytest_dlbench.judging.claims import (
+    RULES,
+    Alike,
+    Effect,
+    Named,
+    Obstacle,
+    Order,
+    Reaches,
+    Scope,
+    Steeper,
+    decide,
+    needs_gpu,
+)
 from pytest_dlbench.records.outcomes import ClaimOutcome
 from pytest_dlbench.reporting.published import placing, register, studies, verdicts
 from pytest_dlbench.reporting.published.names import FRAMEWORKS
 from pytest_dlbench.reporting.published.observing import observe
+from pytest_dlbench.storing import Journal
 from pytest_dlbench.zoo import MODELS
+from tests.doubles.judged import both_sides, write_pairs
 
 REAL = Path(__file__).parent / "records" / "lenet.jsonl.gz"
 CLAIMS = register.register()
@@ -246,6 +260,23 @@ def test_real_records_are_evidence_with_intervals(real):
     assert by_case["pytorch"].outcome is ClaimOutcome.HOLDS
     assert by_case["jax"].outcome is ClaimOutcome.UNDECIDED
     assert (found.decision.outcome, found.decision.obstacle) == (ClaimOutcome.UNDECIDED, Obstacle.TOO_WIDE)
+
+
+def test_settings_that_ran_in_pairs_are_evidence(tmp_path):
+    sides = both_sides(
+        "jax@learning_rate0.01", "jax@learning_rate0.1", settings=({"learning_rate": 0.01}, {"learning_rate": 0.1})
+    )
+    write_pairs(Journal(tmp_path), sides)
+    rule = Effect(
+        scope=Scope(metric="step_time", models=("tartu-mnist-cnn",)),
+        axis="learning_rate",
+        direction="same",
+        amount=0.1,
+        frameworks=(Named(published="JAX", ours=("jax",)),),
+    )
+    found = decide([rule], observe([tmp_path]).sides)
+    assert found.outcome is ClaimOutcome.HOLDS
+    assert [one.pairs for one in found.comparisons] == [3]
 
 
 def test_the_register_is_documented_with_what_decides_each_claim():
