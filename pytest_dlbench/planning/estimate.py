@@ -1,15 +1,15 @@
-"""How long a run should take: as long as in the journals, else estimated from its arithmetic."""
+"""How long a run should take: from journals, those of the same scale first, or else from its arithmetic."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.model import Network
-from pytest_dlbench.planning.plan import Outline
-from pytest_dlbench.records import Case, Context, Machine, Program, RunOutcome
+from pytest_dlbench.planning.plan import Outline, evaluations
+from pytest_dlbench.records import Case, Context, Machine, Program, Run, RunOutcome
 from pytest_dlbench.storing import Entry, read_journal
 
 # A process, its imports, the network and the first step: PyTorch needs half of this, TensorFlow almost all.
@@ -22,8 +22,28 @@ THREAD_RATE, GPU_RATE = 1e10, 1e12
 # Older journals add nothing.
 MAX_JOURNALS = 20
 
-Past = Sequence[Mapping[str, Sequence[tuple[Context, float]]]]
-"""Sessions, newest first: for each case the context and wall seconds of every finished run."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastRun:
+    """The wall seconds of a finished run; of a training also those of a step, of an evaluation, and of all else."""
+
+    context: Context
+    seconds: float
+    step_seconds: float = 0.0
+    evaluation_seconds: float = 0.0
+    other_seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class PastSession:
+    """The finished runs of a journal by the ids of their cases, and those cases that have a result."""
+
+    runs: dict[str, list[PastRun]] = field(default_factory=dict)
+    cases: dict[str, Case] = field(default_factory=dict)
+
+
+Past = Sequence[PastSession]
+"""Sessions, newest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +84,8 @@ class Estimator:
         """Estimate one run of a case. If its steps are unknown (not ``is_exact``), only the start is estimated."""
         if (seconds := self._measured(outline, is_exact)) is not None:
             return Estimate(seconds=seconds, is_measured=True)
+        if is_exact and (seconds := self._of_another_length(outline)) is not None:
+            return Estimate(seconds=seconds, is_measured=False)
         samples = outline.steps * outline.recipe.batch_size if is_exact else 0
         case = outline.case
         rate = THREAD_RATE * case.threads * case.workers if case.device != "gpu" else GPU_RATE
@@ -73,17 +95,45 @@ class Estimator:
 
     def _measured(self, outline: Outline, is_exact: bool) -> float | None:
         for session in self._past:
-            runs = session.get(outline.case.id, ())
-            if seconds := [taken for context, taken in runs if self._is_same(context, outline, is_exact)]:
+            runs = session.runs.get(outline.case.id, ())
+            if seconds := [run.seconds for run in runs if self._is_same(run.context, outline, is_exact)]:
                 return median(seconds)
         return None
 
     def _is_same(self, context: Context, outline: Outline, is_exact: bool) -> bool:
-        if context.machine.name != self._machine.name:
-            return False
-        now = (outline.recipe.batch_size, self.size(outline.network).digest)
+        if not is_exact:
+            return context.machine.name == self._machine.name
         are_as_long = context.steps == outline.steps or (outline.least_seconds and context.steps > outline.steps)
-        return not is_exact or bool(are_as_long and (context.batch_size, context.network_digest) == now)
+        return bool(are_as_long and self._has_steps_of(context, outline))
+
+    def _has_steps_of(self, context: Context, outline: Outline) -> bool:
+        """Whether a step was the same: on this machine, of this network and size of batch."""
+        now = (self._machine.name, outline.recipe.batch_size, self.size(outline.network).digest)
+        return (context.machine.name, context.batch_size, context.network_digest) == now
+
+    def _of_another_length(self, outline: Outline) -> float | None:
+        """From the newest trainings that had the same steps, but fewer or more of them."""
+        if outline.purpose != "training":
+            return None
+        tests = 1 + len(evaluations(outline.recipe, outline.dataset, outline.case.scale, outline.steps))
+        for session in self._past:
+            found = [
+                run.other_seconds
+                + max(run.step_seconds * outline.steps, outline.least_seconds)
+                + run.evaluation_seconds * tests
+                for case in session.cases.values()
+                if _is_alike(case, outline.case)
+                for run in session.runs.get(case.id, ())
+                if run.step_seconds and self._has_steps_of(run.context, outline)
+            ]
+            if found:
+                return median(found)
+        return None
+
+
+def _is_alike(one: Case, other: Case) -> bool:
+    """Whether two cases differ in nothing but their scale."""
+    return replace(one, id="", scale="") == replace(other, id="", scale="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,12 +152,12 @@ def read_programs(folder: Path) -> Sequence[Sequence[PastProgram]]:
 
 
 def _programs(path: Path) -> Iterator[PastProgram]:
-    runs = _session(path)
+    runs = _session(path).runs
     with suppress(FileFormatError):
         for entry in read_journal(path):
             if isinstance(entry, Entry) and entry.result and entry.program and entry.context:
                 case = entry.result.case
-                if seconds := tuple(taken for _, taken in runs.get(case.id, ())):
+                if seconds := tuple(run.seconds for run in runs.get(case.id, ())):
                     yield PastProgram(case=case, program=entry.program, context=entry.context, seconds=seconds)
 
 
@@ -120,17 +170,29 @@ def _newest(folder: Path) -> Sequence[Path]:
     return sorted(folder.glob("*.jsonl"), reverse=True)[:MAX_JOURNALS]
 
 
-def _session(path: Path) -> Mapping[str, Sequence[tuple[Context, float]]]:
-    found: dict[str, list[tuple[Context, float]]] = {}
-    for case, context, seconds in _finished(path):
-        found.setdefault(case, []).append((context, seconds))
+def _session(path: Path) -> PastSession:
+    found = PastSession()
+    with suppress(FileFormatError):
+        for entry in read_journal(path):
+            if not isinstance(entry, Entry):
+                continue
+            if entry.result:
+                found.cases[entry.result.case.id] = entry.result.case
+            if entry.run and entry.context and entry.run.outcome is RunOutcome.FINISHED:
+                found.runs.setdefault(entry.run.case, []).append(_past_run(entry.run, entry.context))
     return found
 
 
-def _finished(path: Path) -> Iterator[tuple[str, Context, float]]:
-    with suppress(FileFormatError):
-        for entry in read_journal(path):
-            if isinstance(entry, Entry) and entry.run and entry.context:
-                run = entry.run
-                if run.outcome is RunOutcome.FINISHED:
-                    yield run.case, entry.context, run.wall_seconds
+def _past_run(run: Run, context: Context) -> PastRun:
+    if not (run.training and run.evaluation):
+        return PastRun(context=context, seconds=run.wall_seconds)
+    steps, evaluation = run.training.step_seconds, run.evaluation.seconds
+    # What a first step takes longer than the others, to compile for example, is taken once.
+    repeated = median(steps) * len(steps) + evaluation * max(1, len(run.curve))
+    return PastRun(
+        context=context,
+        seconds=run.wall_seconds,
+        step_seconds=median(steps),
+        evaluation_seconds=evaluation,
+        other_seconds=max(0.0, run.wall_seconds - repeated),
+    )

@@ -6,8 +6,8 @@ import pytest
 
 from pytest_dlbench.data import DATASETS
 from pytest_dlbench.environments import DEVICES, FRAMEWORKS
-from pytest_dlbench.planning.estimate import START_SECONDS, THREAD_RATE, Estimator, read_past
-from pytest_dlbench.planning.plan import RunSettings
+from pytest_dlbench.planning.estimate import START_SECONDS, THREAD_RATE, Estimate, Estimator, read_past
+from pytest_dlbench.planning.plan import RunSettings, evaluations
 from pytest_dlbench.records import RunOutcome
 from pytest_dlbench.storing import Entry, Journal
 from pytest_dlbench.zoo import MODELS
@@ -95,3 +95,55 @@ def test_with_unknown_steps_only_the_start_is_estimated(tmp_path):
 def test_with_unknown_steps_any_run_of_the_case_on_this_machine_counts(tmp_path):
     write(tmp_path, 4.0, context=replace(CONTEXT, steps=1))
     assert estimate(tmp_path, is_exact=False).seconds == 4.0
+
+
+def write_scale(folder, **changes):
+    """The journal of a case at scale quick, whose steps take 0.1 s, and all else 9 s, with 1 s of an evaluation."""
+    quick = replace(SETTINGS, scale="quick")
+    outline = quick.outline(FRAMEWORKS["pytorch"], LENET, DATASETS["digits28"], DEVICES["cpu"])
+    steps = (0.1,) * outline.steps
+    run = records.run()
+    run = replace(
+        run,
+        case=outline.case.id,
+        wall_seconds=9 + sum(steps),
+        training=replace(run.training, step_seconds=(3.0, *steps[1:])),
+        evaluation=replace(run.evaluation, seconds=1.0),
+    )
+    context = replace(CONTEXT, steps=outline.steps, **changes)
+    result = records.case_result(case=outline.case)
+    journal = Journal(folder)
+    journal.append(Entry(run=run, context=context))
+    journal.append(Entry(result=result, context=context))
+    return outline
+
+
+def test_runs_of_another_scale_show_how_long_steps_and_evaluations_take(tmp_path):
+    write_scale(tmp_path)
+    full = replace(SETTINGS, scale="full").outline(FRAMEWORKS["pytorch"], LENET, DATASETS["digits28"], DEVICES["cpu"])
+    tests = 1 + len(evaluations(full.recipe, full.dataset, "full", full.steps))
+    assert tests > 1
+    found = estimate(tmp_path, full)
+    # What the first step takes longer than the others is among the 9 s.
+    assert found.seconds == pytest.approx(9 - 1 + full.steps * 0.1 + tests * 1.0)
+    assert not found.is_measured
+
+
+def test_runs_of_the_same_scale_come_first(tmp_path):
+    write(tmp_path, 4.0, name="a")
+    write_scale(tmp_path)
+    assert estimate(tmp_path) == Estimate(seconds=4.0, is_measured=True)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"batch_size": 1}, {"network_digest": "beef"}, {"machine": records.machine(name="other")}]
+)
+def test_steps_of_another_kind_show_nothing(tmp_path, changes):
+    write_scale(tmp_path, **changes)
+    assert estimate(tmp_path) == estimate(tmp_path / "none")
+
+
+def test_another_framework_shows_nothing(tmp_path):
+    write_scale(tmp_path)
+    jax = SETTINGS.outline(FRAMEWORKS["jax"], LENET, DATASETS["digits28"], DEVICES["cpu"])
+    assert estimate(tmp_path, jax) == estimate(tmp_path / "none", jax)
