@@ -72,3 +72,15 @@ def test_without_a_command_the_help_is_printed(capsys, given, listed):
 def test_an_error_names_the_command_once(capsys):
     assert main(["models", "lenet-5"]) == 2
     assert capsys.readouterr().err.startswith("dlbench models: unknown model 'lenet-5'\n")
+
+
+def test_an_interpreter_runs_the_command_as_a_module():
+    shown = subprocess.run(
+        [sys.executable, "-m", "pytest_dlbench", "--version"], capture_output=True, text=True, check=True
+    )
+    assert version("pytest-dlbench") in shown.stdout
+    wrong = subprocess.run(
+        [sys.executable, "-m", "pytest_dlbench", "modles"], capture_output=True, text=True, check=False
+    )
+    assert wrong.returncode == 2
+    assert "did you mean 'models'?" in wrong.stderr
