@@ -6,7 +6,7 @@ because one of many would be outside by chance.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import combinations
 from math import inf, isfinite, nan
@@ -108,7 +108,8 @@ class Comparison:
 
     ``interval`` has 5 % in either tail, ``corrected`` that over the number of comparisons of the claim. ``pairs`` is
     how many pairs the two cases ran in, 0 if they ran one after the other. ``of`` is equal for comparisons of the same
-    two cases in different sessions and at different scales.
+    two cases in different sessions and at different scales. ``is_settled``: it is open and does not count, because
+    pairs of the same two cases decide.
     """
 
     subject: str
@@ -119,6 +120,7 @@ class Comparison:
     within: Range
     pairs: int = 0
     of: Hashable = None
+    is_settled: bool = False
 
     @property
     def outcome(self) -> ClaimOutcome:
@@ -313,8 +315,8 @@ def decide(rules: Sequence[Rule], observed: Sequence[Observed]) -> Decision:
     for rule in rules:
         _look(rule, observed, found)
     level = verdicts.ALPHA / max(1, len(found.candidates))
-    comparisons = tuple(_compared(metric, one, level) for metric, one in found.candidates)
-    outcomes = {comparison.outcome for comparison in _counting(comparisons)}
+    comparisons = tuple(_settled([_compared(metric, one, level) for metric, one in found.candidates]))
+    outcomes = {comparison.outcome for comparison in comparisons if not comparison.is_settled}
     missing = tuple(dict.fromkeys(found.missing))
     if ClaimOutcome.DOES_NOT_HOLD in outcomes:
         return Decision(outcome=ClaimOutcome.DOES_NOT_HOLD, comparisons=comparisons, missing=missing)
@@ -325,17 +327,16 @@ def decide(rules: Sequence[Rule], observed: Sequence[Observed]) -> Decision:
     return Decision(outcome=ClaimOutcome.UNDECIDED, obstacle=obstacle, comparisons=comparisons, missing=missing)
 
 
-def _counting(comparisons: Sequence[Comparison]) -> Iterator[Comparison]:
-    """Those on which the verdict depends: pairs settle what is undecided without them."""
-    settled = {
+def _settled(comparisons: Sequence[Comparison]) -> Iterator[Comparison]:
+    """The same, with a mark on those that are open without pairs where pairs decide."""
+    decided = {
         (one.metric, one.of, one.within)
         for one in comparisons
         if one.pairs and one.outcome is not ClaimOutcome.UNDECIDED
     }
     for one in comparisons:
         is_open = one.outcome is ClaimOutcome.UNDECIDED and not one.pairs
-        if not (is_open and (one.metric, one.of, one.within) in settled):
-            yield one
+        yield replace(one, is_settled=is_open and (one.metric, one.of, one.within) in decided)
 
 
 def _look(rule: Rule, observed: Sequence[Observed], found: _Found) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_dlbench.cli.main import main
 from pytest_dlbench.storing import Journal
-from tests.doubles.judged import judged, write
+from tests.doubles.judged import both_sides, judged, write, write_pairs
 
 MODEL = "gatech-lenet"
 
@@ -50,6 +50,20 @@ def test_the_text_states_claim_source_verdict_evidence_and_flaws(journals, capsy
         "samples/s, training-cntk-gatech-lenet-digits28-cpu / training-pytorch-gatech-lenet-digits28-cpu: 0.25" in out
     )
     assert "flaw: each framework's own network files" in out
+
+
+def test_what_pairs_settled_is_shown_last_and_says_so(tmp_path, capsys):
+    apart = [judged(name, MODEL, step=step, spread=0.3) for name, step in (("pytorch", 0.01), ("mxnet", 0.0125))]
+    write(Journal(tmp_path / "apart"), apart)
+    write_pairs(Journal(tmp_path / "pairs"), both_sides("mxnet", "pytorch", model=MODEL, step=0.005))
+    _, found = asked(capsys, tmp_path / "apart", tmp_path / "pairs")
+    evidence = found["thesis-lenet-pytorch-cpu"]["evidence"]
+    assert [(one["says"], one["settled_by_pairs"]) for one in evidence] == [("undecided", True), ("holds", False)]
+    assert main(["claims", str(tmp_path / "apart"), str(tmp_path / "pairs"), "--source", "thesis"]) == 0
+    _, _, shown = capsys.readouterr().out.partition("thesis-lenet-pytorch-cpu")
+    first, last = [line for line in shown.split("\n\n")[0].splitlines() if line.startswith("  samples/s")]
+    assert "in 3 pairs; must be above 1.3" in first
+    assert last.endswith("must be above 1.3, which pairs decide")
 
 
 def test_markdown_is_a_table_for_each_study(journals, capsys):

@@ -159,13 +159,14 @@ def both_sides(
     old: str = "pytorch==2.12.0",
     new: str = "pytorch==2.13.0",
     *,
+    model: str = "tartu-mnist-cnn",
     step: float = 0.01,
     settings: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {}),
     **result: Any,
 ) -> tuple[Judged, Judged]:
     """A case that ran in pairs: its baseline side, whose steps take 0.01 s, and its candidate."""
-    baseline = judged(old, settings=settings[0], result={"outcome": CaseOutcome.NO_BASELINE})
-    candidate = judged(new, settings=settings[1], step=step)
+    baseline = judged(old, model, settings=settings[0], result={"outcome": CaseOutcome.NO_BASELINE})
+    candidate = judged(new, model, settings=settings[1], step=step)
     pairing = Pairing(
         old=baseline.result.case, screened=3, confirmed=0, alpha=0.01, new_first=(True, False, True), reasons={}
     )

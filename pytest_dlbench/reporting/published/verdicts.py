@@ -215,8 +215,8 @@ def _because(decision: Decision) -> Iterator[str]:
 
 
 def _evidence(decision: Decision) -> Iterator[str]:
-    """The comparisons that decided it first."""
-    ordered = sorted(decision.comparisons, key=lambda one: one.outcome is not decision.outcome)
+    """The comparisons that decided it first, those that pairs settled last."""
+    ordered = sorted(decision.comparisons, key=lambda one: (one.is_settled, one.outcome is not decision.outcome))
     yield from map(_sentence, ordered[:MOST_EVIDENCE])
     if len(ordered) > MOST_EVIDENCE:
         yield f"and {len(ordered) - MOST_EVIDENCE} more comparisons (--json)"
@@ -230,7 +230,8 @@ def _sentence(one: Comparison) -> str:
     pair = f"{one.subject} / {one.reference}" if metric.kind == "ratio" else f"{one.subject} - {one.reference}"
     unit = " points" if metric.kind == "points" else ""
     design = f" in {one.pairs} pairs" if one.pairs else ""
-    return f"{metric.heading}, {pair}: {_span(one.interval)}{unit}{design}; must be {_range(one.within)}"
+    settled = ", which pairs decide" if one.is_settled else ""
+    return f"{metric.heading}, {pair}: {_span(one.interval)}{unit}{design}; must be {_range(one.within)}{settled}"
 
 
 def _span(found: Interval) -> str:
@@ -267,6 +268,7 @@ def _evidence_in_json(one: Comparison) -> dict[str, Any]:
         "corrected": [_finite(one.corrected.lower), _finite(one.corrected.upper)],
         "within": [_finite(one.within.lower), _finite(one.within.upper)],
         "says": one.outcome.value,
+        "settled_by_pairs": one.is_settled,
     }
 
 
