@@ -8,10 +8,10 @@ from pytest_dlbench.reporting.extras import require_report
 
 FOLDER = Path("docs/study")
 MORE = """
-From the journals in FOLDER/journals (.jsonl, or compressed .jsonl.gz) it makes FOLDER/index.md, FOLDER/study.html and
-FOLDER/pictures: what was run, ranks, tables, curves, costs, claims with their verdicts, and threats to validity. All
-figures and sentences come from the journals, so that the same journals give the same bytes. A section without data is
-not written, and the page says which command would record it.
+From the journals in FOLDER/journals (.jsonl, or compressed: .jsonl.gz, .jsonl.xz) it makes FOLDER/index.md,
+FOLDER/study.html and FOLDER/pictures: what was run, ranks, tables, curves, costs, claims with their verdicts, and
+threats to validity. All figures and sentences come from the journals, so that the same journals give the same bytes. A
+section without data is not written, and the page says which command would record it.
 
 examples:
   dlbench study

@@ -2,6 +2,7 @@
 
 import fcntl
 import gzip
+import lzma
 import os
 import tempfile
 import zlib
@@ -18,8 +19,8 @@ from pytest_dlbench.storing.files import create_ignored, unwritten
 
 # Lines of format 1 have no checksum.
 FORMATS = (1, 2, JOURNAL_FORMAT)
-# How the names of journals that were compressed with gzip end.
-COMPRESSED = ".gz"
+# How the names of compressed journals end.
+COMPRESSED = (".gz", ".xz")
 
 
 RunName = tuple[str, str]
@@ -161,15 +162,18 @@ def read_journal(path: Path) -> Iterator[Entry | Damage]:
         content = path.read_bytes()
     except OSError as error:
         raise FileFormatError(f"{path}: {error.strerror}") from error
-    yield from read_lines(_expanded(content, path) if path.suffix == COMPRESSED else content, str(path))
+    yield from read_lines(_expanded(content, path) if path.suffix in COMPRESSED else content, str(path))
 
 
 def _expanded(content: bytes, path: Path) -> bytes:
+    kind, again, expand = (
+        ("xz", "xz", lzma.decompress) if path.suffix == ".xz" else ("gzip", "gzip -n", gzip.decompress)
+    )
     try:
-        return gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
+        return expand(content)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise FileFormatError(
-            f"{path}: not a complete gzip file ({error}); restore it, or compress the journal again with gzip -n"
+            f"{path}: not a complete {kind} file ({error}); restore it, or compress the journal again with {again}"
         ) from error
 
 

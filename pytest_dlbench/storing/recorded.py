@@ -23,7 +23,7 @@ from pytest_dlbench.storing.journal import COMPRESSED, Damage, Entry, RunName, n
 
 # Documents of format 1 have no checksum.
 FORMATS = (1, 2, DOCUMENT_FORMAT)
-ENDINGS = (".jsonl", f".jsonl{COMPRESSED}", ".json")
+ENDINGS = (".jsonl", *(f".jsonl{ending}" for ending in COMPRESSED), ".json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +165,7 @@ def files_of(folder: Path) -> Sequence[Path]:
 
 def session_of(path: Path) -> str:
     """The name of the session that a file is of."""
-    return path.name.removesuffix(COMPRESSED).rpartition(".")[0]
+    return Path(path.stem).stem if path.suffix in COMPRESSED else path.stem
 
 
 def files(given: Path) -> Iterator[Path]:
@@ -175,7 +175,7 @@ def files(given: Path) -> Iterator[Path]:
         return
     if not (found := files_of(given)):
         raise FileFormatError(
-            f"{given}: there is no journal (.jsonl, .jsonl.gz) and no document (.json) in this folder"
+            f"{given}: there is no journal (.jsonl, .jsonl.gz, .jsonl.xz) and no document (.json) in this folder"
         )
     yield from found
 

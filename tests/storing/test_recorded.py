@@ -1,5 +1,7 @@
 """Cases read from journals, documents and folders of them."""
 
+import gzip
+import lzma
 from dataclasses import replace
 
 import pytest
@@ -7,7 +9,7 @@ import pytest
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import CaseOutcome, Pairing, codec
 from pytest_dlbench.storing import Entry, Journal
-from pytest_dlbench.storing.recorded import read
+from pytest_dlbench.storing.recorded import files, read, session_of
 from tests.doubles import records
 
 
@@ -59,8 +61,30 @@ def test_all_files_of_a_folder_are_read(tmp_path):
     assert len(read([tmp_path]).cases) == 2
 
 
+@pytest.mark.parametrize(("ending", "compress"), [(".gz", gzip.compress), (".xz", lzma.compress)])
+def test_a_compressed_journal_is_the_session_of_its_name(tmp_path, ending, compress):
+    plain = journal(tmp_path, "1.2")
+    compressed = plain.with_name(f"{plain.name}{ending}")
+    compressed.write_bytes(compress(plain.read_bytes()))
+    assert read([compressed]) == read([plain])
+    assert session_of(compressed) == session_of(plain) == plain.name.removesuffix(".jsonl")
+    assert [*files(tmp_path)] == [plain, compressed]
+
+
+@pytest.mark.parametrize(
+    ("ending", "compress", "message"),
+    [(".gz", gzip.compress, "gzip file .*again with gzip -n"), (".xz", lzma.compress, "xz file .*again with xz")],
+)
+@pytest.mark.parametrize("changed", [lambda content: content[:-20], lambda content: content[:40] + b"x" + content[41:]])
+def test_a_damaged_compressed_journal_is_an_error(tmp_path, ending, compress, message, changed):
+    path = tmp_path / f"a.jsonl{ending}"
+    path.write_bytes(changed(compress(journal(tmp_path, "a").read_bytes())))
+    with pytest.raises(FileFormatError, match=f"not a complete {message}"):
+        read([path])
+
+
 def test_an_empty_folder_is_an_error_that_says_what_should_be_in_it(tmp_path):
-    with pytest.raises(FileFormatError, match=r"no journal \(\.jsonl, \.jsonl\.gz\)"):
+    with pytest.raises(FileFormatError, match=r"no journal \(\.jsonl, \.jsonl\.gz, \.jsonl\.xz\)"):
         read([tmp_path])
 
 

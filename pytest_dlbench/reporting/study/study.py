@@ -44,7 +44,7 @@ def make(folder: Path) -> Made:
     journals = folder / JOURNALS
     if not journals.is_dir():
         raise FileFormatError(
-            f"{journals}: there is no such folder; put journals (.jsonl, .jsonl.gz) of .dlbench there"
+            f"{journals}: there is no such folder; put journals (.jsonl, .jsonl.gz, .jsonl.xz) of .dlbench there"
         )
     gathered = gather([journals])
     sides = tuple(case for case in gathered.cases if not case.is_baseline)

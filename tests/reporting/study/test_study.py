@@ -103,7 +103,7 @@ def test_a_picture_that_the_study_no_longer_has_fails_the_check_and_is_removed(m
 
 def test_without_journals_it_says_where_to_put_them(tmp_path, capsys):
     assert main(["study", str(tmp_path)]) == 2
-    assert "put journals (.jsonl, .jsonl.gz) of .dlbench there" in capsys.readouterr().err
+    assert "put journals (.jsonl, .jsonl.gz, .jsonl.xz) of .dlbench there" in capsys.readouterr().err
 
 
 def test_a_section_without_figures_is_not_on_the_page_and_its_command_is(made):
