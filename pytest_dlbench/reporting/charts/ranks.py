@@ -16,7 +16,8 @@ from pytest_dlbench.reporting.charts.measured import Measured
 NAME, TITLE = "ranks", "Ranks over all workloads"
 LEAD = (
     "Each framework's mean rank by the time of a step, 1 for the fastest, with half a critical difference to either"
-    " side: frameworks whose lines overlap do not differ significantly (Nemenyi, 5 %)."
+    " side: frameworks whose lines overlap do not differ significantly (Nemenyi, 5 %). All workloads are of one machine"
+    " and one scale: other processors and other sizes of batches give other ranks."
 )
 COLUMNS = {
     "device": "device",
@@ -39,7 +40,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
         because = f"ranks need three frameworks with {RANKED_DATASETS} or more workloads"
         return Nothing(name=NAME, title=TITLE, because=because)
     rows = tuple(row for device, found in ranked.items() for row in _rows(device, found))
-    notes = tuple(_note(device, found) for device, found in ranked.items())
+    notes = tuple(_note(device, found, conditions(cases, device)) for device, found in ranked.items())
     return Chart(
         name=NAME,
         title=TITLE,
@@ -55,23 +56,44 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
 def workloads(cases: Sequence[Measured], device: str) -> Mapping[str, Mapping[str, Measured]]:
     """The cases on a device by framework and workload, of frameworks with enough workloads.
 
-    Of several sessions or settings of a workload only the one with most frameworks counts: counting a workload twice
-    would overstate the evidence.
+    All are of one machine, scale and number of threads, those with the most such frameworks: ratios between frameworks
+    depend on all three. Of several sessions or settings of a workload only the one with most frameworks counts:
+    counting a workload twice would overstate the evidence.
     """
-    chosen: dict[str, Mapping[str, Measured]] = {}
+    chosen: dict[tuple[str, str, int, int], dict[str, Mapping[str, Measured]]] = {}
     for group in groups(cases):
-        case = group[0][1].case
+        first = group[0][1]
+        case = first.case
         if case.device == device:
             label, *_ = case.id.partition(f"-{case.framework}-")
             workload = f"{label} {case.model} {case.dataset}"
             members = {member.case.framework: member for _, member in group}
-            chosen[workload] = max(chosen.get(workload, {}), members, key=len)
+            of_kind = chosen.setdefault((first.context.machine.name, case.scale, case.threads, case.workers), {})
+            of_kind[workload] = max(of_kind.get(workload, {}), members, key=len)
+    ranked = [_of_enough(of_kind) for of_kind in chosen.values()]
+    return max(ranked, key=lambda found: (len(found), sum(map(len, found.values()))), default={})
+
+
+def _of_enough(chosen: Mapping[str, Mapping[str, Measured]]) -> Mapping[str, Mapping[str, Measured]]:
+    """The same by framework, of those with enough workloads."""
     counts = Counter(framework for members in chosen.values() for framework in members)
     return {
         framework: {workload: members[framework] for workload, members in chosen.items() if framework in members}
         for framework, count in counts.items()
         if count >= RANKED_DATASETS
     }
+
+
+def conditions(cases: Sequence[Measured], device: str) -> str:
+    """Under what the workloads ran: the machine, the number of threads, the scale and the sizes of batches."""
+    members = [case for of in workloads(cases, device).values() for case in of.values()]
+    if not members:
+        return ""
+    first, sizes = members[0], sorted({case.context.batch_size for case in members if case.context.batch_size})
+    threads = f"{first.case.threads:,} thread{'' if first.case.threads == 1 else 's'}"
+    ends = " to ".join(f"{size:,}" for size in dict.fromkeys((*sizes[:1], *sizes[-1:])))
+    batches = (f"batches of {ends}",) if ends else ()
+    return ", ".join((first.context.machine.cpu_model, threads, f"scale {first.case.scale}", *batches))
 
 
 def _times(cases: Sequence[Measured], device: str) -> Times:
@@ -89,9 +111,9 @@ def _rows(device: str, found: Ranking) -> Iterator[Row]:
         yield (device, framework, mean, mean - half, mean + half, *shared)
 
 
-def _note(device: str, found: Ranking) -> str:
+def _note(device: str, found: Ranking, ran: str) -> str:
     conclusion = "no difference is significant" if found.p_value >= ALPHA else "some frameworks differ"
-    return f"{device}: {found.datasets} workloads; Friedman p {found.p_value:.2g}: {conclusion}."
+    return f"{device} ({ran}): {found.datasets} workloads; Friedman p {found.p_value:.2g}: {conclusion}."
 
 
 def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.judging.over_workloads import Comparison
 from pytest_dlbench.records.cases import plain_name
-from pytest_dlbench.reporting.charts import Measured, frameworks
+from pytest_dlbench.reporting.charts import Measured, frameworks, ranks
 from pytest_dlbench.reporting.figures import significant
 from pytest_dlbench.reporting.published import register, verdicts
 from pytest_dlbench.reporting.study import conditions, overall, versions, whole
@@ -16,8 +16,8 @@ from pytest_dlbench.reporting.study.document import Paragraph, Section
 TITLE = "In short"
 # What a framework is chosen by: a metric, what the best one does, and what the others do.
 CHOSEN_BY = (
-    ("step_time", "takes the shortest step", "take {} as long"),
-    ("peak_rss", "needs the least memory", "need {} as much"),
+    ("step_time", "takes the shortest step on average", "take {} as long"),
+    ("peak_rss", "needs the least memory on average", "need {} as much"),
 )
 
 # The same in a word, and how far the last one is from the best.
@@ -50,18 +50,24 @@ def _matters(cases: Sequence[Measured]) -> Iterator[str]:
             count = many(max(map(len, shown.values())) + 1, "framework")
             ends = (EXTREMES[name][1].format(significant(of[-1].change.estimate)) for name, of in shown.items())
             what = " and ".join(EXTREMES[name][0] for name in shown)
-            yield f"On {device}, the choice of a framework decides {what}: of {count}, {', and '.join(ends)}."
+            where = f"On {device} ({ranks.conditions(cases, device)})"
+            yield f"{where}, the choice of a framework decides {what}: of {count}, on average, {', and '.join(ends)}."
 
 
 def _accuracy(cases: Sequence[Measured]) -> Iterator[str]:
     """Whether the accuracy depends on it, where that was tested."""
-    tested = whole.are_different(cases)
-    differing, networks = tested.count(True), many(len(tested), "network")
+    tested = whole.with_same_seeds(cases)
+    differing, networks = sum(one.is_different for one in tested.values()), many(len(tested), "network")
     trained = "when all train the whole recipe from the same weights, on the same data in the same order"
     if differing:
         yield f"On {differing:,} of {networks}, accuracies of frameworks differ by more than chance {trained}."
     elif tested:
-        yield f"It does not decide the accuracy: on {networks}, frameworks differ by no more than chance {trained}."
+        model, widest = max(tested.items(), key=lambda item: item[1].least_difference)
+        yield (
+            f"No difference in accuracy was found: on {networks}, frameworks differ by no more than chance {trained}."
+            f" On {model}, the least certain of them, two would be distinguished if they were about"
+            f" {widest.least_difference:.1f} pp apart."
+        )
 
 
 def _first_capital(text: str) -> str:
@@ -108,12 +114,13 @@ def _compared(cases: Sequence[Measured]) -> Iterator[str]:
     for device in dict.fromkeys(case.case.device for case in cases):
         for name, best, others in CHOSEN_BY:
             if found := overall.comparisons(METRICS[name], cases, device):
-                yield f"{_where(found, device)}, {found[0].best} {best}; {_others(found, others)}{_shown(found)}"
+                where = _where(found, device, ranks.conditions(cases, device))
+                yield f"{where}, {found[0].best} {best}; {_others(found, others)}{_shown(found)}"
 
 
-def _where(found: Sequence[Comparison], device: str) -> str:
+def _where(found: Sequence[Comparison], device: str, ran: str) -> str:
     workloads = many(found[0].workloads, "network")
-    return f"On {device}, over {workloads} that {many(len(found) + 1, 'framework')} trained"
+    return f"On {device} ({ran}), over {workloads} that {many(len(found) + 1, 'framework')} trained"
 
 
 def _others(found: Sequence[Comparison], verb: str) -> str:
@@ -128,6 +135,8 @@ def _shown(found: Sequence[Comparison]) -> str:
     unsure = [one.framework for one in found if not one.is_supported]
     if not unsure:
         return ""
+    if len(unsure) == len(found):
+        return "; so few networks do not show in general that it is better than any other"
     return f"; for {', '.join(unsure)}, so few networks do not show that this holds in general"
 
 

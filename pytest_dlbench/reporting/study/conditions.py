@@ -12,6 +12,10 @@ from pytest_dlbench.reporting import cautions
 from pytest_dlbench.reporting.charts import Measured
 from pytest_dlbench.reporting.figures import significant
 from pytest_dlbench.reporting.study.document import Paragraph, Section, Table
+from pytest_dlbench.zoo import MODELS
+
+# The scale whose only limit is the recipe.
+WHOLE = "full"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +54,8 @@ def extent(cases: Sequence[Measured]) -> Extent:
 
 
 def is_shortened(case: Measured) -> bool:
-    """Whether the scale ended training before the recipe does."""
-    return case.context.steps < (case.context.recipe_steps or 0)
+    """Whether the training ended before its recipe does. Below scale full, suites have short recipes of their own."""
+    return case.case.scale != WHOLE or case.context.steps < (case.context.recipe_steps or 0)
 
 
 def _known(names: Iterable[str]) -> tuple[str, ...]:
@@ -89,11 +93,13 @@ def what_was_run(cases: Sequence[Measured], baselines: Sequence[Measured] = ()) 
 
 def _steps(cases: Sequence[Measured]) -> Iterator[str]:
     for scale in dict.fromkeys(case.case.scale for case in cases):
-        of_scale = [case.context for case in cases if case.case.scale == scale]
+        # A refused case has no steps.
+        of_scale = [case.context for case in cases if case.case.scale == scale and case.context.steps]
         steps = sorted({context.steps for context in of_scale})
-        recipes = sorted({context.recipe_steps for context in of_scale if context.recipe_steps})
-        whole = f"; the recipes have {_range(recipes)}" if recipes else ""
-        yield f"steps of a training at scale {scale}: {_range(steps)}{whole}"
+        batches = sorted({context.batch_size for context in of_scale if context.batch_size})
+        if steps:
+            of_batches = f", batches of {_range(batches)}" if batches else ""
+            yield f"at scale {scale}: {_range(steps)} steps of a training{of_batches}"
 
 
 def _range(numbers: Sequence[int]) -> str:
@@ -120,7 +126,7 @@ def _versions(run: Run) -> str:
 def threats(cases: Sequence[Measured], damages: Sequence[str]) -> Section:
     """What may make the figures wrong or less general, and what the witnesses in the records say."""
     found = extent(cases)
-    lines = [*_of_scale(found), _of_noise(found), *_of_machine(cases)]
+    lines = [*_of_scale(found), *_of_batches(cases), _of_noise(found), *_of_machine(cases)]
     lines += [*_of_autotuning(cases), *_of_equality(cases), *_of_seeds(found)]
     lines += [f"a file is damaged: {damage}" for damage in damages]
     blocks: list[Paragraph | Table] = [Paragraph(text="What these figures cannot show:", items=tuple(lines))]
@@ -139,6 +145,21 @@ def _of_scale(found: Extent) -> Iterator[str]:
         )
 
 
+def _of_batches(cases: Sequence[Measured]) -> Iterator[str]:
+    """Networks that were trained with smaller batches than in their recipes."""
+    smallest: dict[str, int] = {}
+    for case in cases:
+        if (size := case.context.batch_size) and not case.case.settings:
+            smallest[case.case.model] = min(smallest.get(case.case.model, size), size)
+    recipes = {name: MODELS[name].recipe.batch_size for name in smallest if name in MODELS}
+    small = [f"{name} {smallest[name]:,} ({size:,})" for name, size in sorted(recipes.items()) if smallest[name] < size]
+    if small:
+        yield (
+            "batches: below scale full they are smaller than those of some recipes (in parentheses), and larger ones"
+            f" give other ratios between frameworks: {', '.join(small)}"
+        )
+
+
 def _of_noise(found: Extent) -> str:
     share = 100 * found.disturbed / found.runs if found.runs else 0.0
     return (
@@ -151,6 +172,11 @@ def _of_machine(cases: Sequence[Measured]) -> Iterator[str]:
     machines = {case.context.machine.name for case in cases}
     if len(machines) == 1:
         yield "one machine: ratios between frameworks may be others on other processors"
+    elif machines:
+        yield (
+            f"{len(machines):,} machines: ratios between frameworks differ from one to another. No table or picture"
+            " compares the times of two, but a claim may be decided on any of them"
+        )
 
 
 def _of_autotuning(cases: Sequence[Measured]) -> Iterator[str]:
@@ -158,8 +184,8 @@ def _of_autotuning(cases: Sequence[Measured]) -> Iterator[str]:
     names = sorted({plain_name(case.case.framework) for case in untuned} & AUTOTUNE_BY_THEMSELVES)
     if names:
         yield (
-            f"autotuning: {', '.join(names)} ran on a GPU without timing cuDNN's algorithms, which users have unless"
-            " they turn it off; convolutions may take many times as long as theirs"
+            f"autotuning: {', '.join(names)} ran on a GPU without autotuning of cuDNN, which is on by default: its"
+            " convolutions may be many times as slow as what users see"
         )
 
 

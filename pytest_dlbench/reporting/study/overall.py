@@ -17,10 +17,14 @@ from pytest_dlbench.reporting.study.document import Lacking, Paragraph, Section,
 
 TITLE = "Frameworks over all workloads"
 LEAD = (
-    "Each framework against the one that is best on average, over the workloads that all of them trained. The size of"
-    " the difference comes first: the geometric mean of the ratios (of accuracies, the mean difference) with the 95 %"
-    " interval of Student's t over workloads, then with that of a hierarchical bootstrap, which draws workloads and the"
-    " runs of each, and is too narrow with few workloads. P-values are corrected for all pairs of frameworks (Holm)."
+    "Each framework against the one that is best on average, over the workloads of the ranks. The size of the"
+    " difference comes first: the geometric mean of the ratios (of accuracies, the mean difference) with the 95 %"
+    " interval of Student's t over workloads, then with that of a hierarchical bootstrap, which draws workloads and"
+    " the runs of each, and is too narrow with few workloads. P-values are corrected for all pairs of frameworks"
+    " (Holm), intervals are not: one that excludes 1 may belong to a difference that is not shown in general. The"
+    " corrected t-test decides what is shown. It uses how large differences are and how much they vary, which ranks do"
+    " not, so that the two may single out different frameworks. Wilcoxon's test is added because a study used it; its"
+    " heading has the smallest p-value that it can give."
 )
 OF_RUNS = (
     "The tartu study compares five runs of two frameworks by Wilcoxon's signed-rank test. With five pairs, its p-value"

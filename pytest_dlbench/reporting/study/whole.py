@@ -1,12 +1,13 @@
 """Networks that were trained by their whole recipe on real data: what each framework reaches."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean, median
 
 from pytest_dlbench.judging import METRICS, seeds
 from pytest_dlbench.reporting import figures
 from pytest_dlbench.reporting.charts import Measured, frameworks
+from pytest_dlbench.reporting.figures import significant
 from pytest_dlbench.reporting.study import overall
 from pytest_dlbench.reporting.study.conditions import is_shortened, many
 from pytest_dlbench.reporting.study.document import Lacking, Paragraph, Section, Table
@@ -47,13 +48,35 @@ def reached(cases: Sequence[Measured]) -> Iterator[str]:
     """A sentence on the accuracy of each network; none if no recipe was trained whole."""
     for (model, dataset), members in _of_cells(cases).items():
         count = many(len({case.case.framework for case in members}), "framework")
-        yield f"Trained by its whole recipe on {dataset}, {model} reaches an accuracy of {_span(members)} in {count}"
+        accuracy = f"{model} reaches an accuracy of {_span(members)} in {count}{_runs_of_each(members)}"
+        yield f"Trained by its whole recipe on {dataset}, {accuracy}{_steps(members)}"
 
 
-def are_different(cases: Sequence[Measured]) -> tuple[bool, ...]:
-    """For each network that frameworks trained with the same seeds, whether they differ by more than chance."""
-    found = (seeds.compare(_by_seed(members)) for members in _of_cells(cases).values())
-    return tuple(one.is_different for one in found if one)
+def _runs_of_each(members: Sequence[Measured]) -> str:
+    """Of how many runs the accuracies are means."""
+    least, most = (of(len(case.sound) for case in members) for of in (min, max))
+    return f", {f'{least:,} to ' if least < most else ''}{many(most, 'run')} each"
+
+
+def _steps(members: Sequence[Measured]) -> str:
+    """Which framework takes the shortest step and which the longest, on the machine that has most of them."""
+    of_kind: dict[tuple[str, str, int, int], list[Measured]] = {}
+    for case in members:
+        kind = (case.context.machine.name, case.case.device, case.case.threads, case.case.workers)
+        of_kind.setdefault(kind, []).append(case)
+    most: list[Measured] = max(of_kind.values(), key=len)
+    by_step = sorted(most, key=lambda case: median(frameworks.step_seconds(case)))
+    if len(by_step) < 2:
+        return ""
+    first, last = by_step[0], by_step[-1]
+    times = significant(frameworks.ratio(last, first).estimate)
+    return f"; a step is shortest in {first.case.framework}, and takes {times} times as long in {last.case.framework}"
+
+
+def with_same_seeds(cases: Sequence[Measured]) -> Mapping[str, seeds.SharedSeeds]:
+    """How far frameworks and seeds are apart, for each network that frameworks trained with the same seeds."""
+    found = {cell: seeds.compare(_by_seed(members)) for cell, members in _of_cells(cases).items()}
+    return {model: one for (model, _), one in found.items() if one}
 
 
 def over_sessions(cases: Sequence[Measured], *, is_timed: bool) -> list[Measured]:

@@ -5,6 +5,7 @@ import pytest
 from pytest_dlbench.judging.frameworks import RANKED_DATASETS
 from pytest_dlbench.reporting.charts import Nothing, ranks
 from tests.doubles.judged import judged, measured, workloads
+from tests.doubles.records import machine
 
 
 def rows(*cases):
@@ -28,6 +29,31 @@ def test_a_workload_of_two_sessions_counts_once():
     again = [judged(name, "net-0", runs=1, steps=12, session="another") for name in ("jax", "mxnet", "pytorch")]
     assert isinstance(ranks.chart(measured(*workloads(RANKED_DATASETS - 1), *again)), Nothing)
     assert {row["workloads"] for row in rows(*workloads(RANKED_DATASETS), *again)} == {RANKED_DATASETS}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"scale": "full"}, {"threads": 4}, {"context": {"machine": machine(name="other")}}],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_workloads_under_other_conditions_are_not_ranked_together(changes):
+    names = ("jax", "mxnet", "pytorch", "theano")
+    others = [judged(name, "net-7", runs=1, steps=12, session="another", **changes) for name in names]
+    assert isinstance(ranks.chart(measured(*workloads(RANKED_DATASETS - 1), *others)), Nothing)
+    # More frameworks in one cell are no reason to take it from elsewhere.
+    assert rows(*workloads(RANKED_DATASETS), *others) == rows(*workloads(RANKED_DATASETS))
+
+
+def test_the_conditions_of_a_ranking_are_named():
+    sizes = [
+        judged(name, f"net-{number}", context={"batch_size": 32 + number})
+        for number in range(RANKED_DATASETS)
+        for name in ("jax", "mxnet")
+    ]
+    assert ranks.conditions(measured(*sizes), "cpu") == "Acme 9000, 2 threads, scale quick, batches of 32 to 39"
+    assert ranks.conditions(measured(*sizes), "gpu") == ""
+    (note,) = ranks.chart(measured(*workloads(RANKED_DATASETS))).notes
+    assert note.startswith("cpu (Acme 9000, 2 threads, scale quick, batches of 64): 8 workloads; ")
 
 
 def test_a_framework_with_few_workloads_does_not_prevent_ranking_the_others():

@@ -36,11 +36,13 @@ def test_each_framework_is_compared_with_the_best():
     assert {row["in general"] for row in found} == {"worse"}
 
 
-def test_metrics_that_shortened_trainings_do_not_have_are_not_compared():
-    short = {"context": {"steps": 12, "recipe_steps": 100}}
+@pytest.mark.parametrize(
+    "changes", [{"scale": "full", "context": {"steps": 12, "recipe_steps": 100}}, {"scale": "quick"}]
+)
+def test_metrics_that_shortened_trainings_do_not_have_are_not_compared(changes):
     compared, shortened = (
         {caption.split(": ")[1].split(",")[0] for caption in tables(*cases) if ": " in caption}
-        for cases in (varied(), varied(**short))
+        for cases in (varied(scale="full"), varied(**changes))
     )
     assert {"time of a step", "peak RSS", "training time", "accuracy"} <= compared
     assert compared - shortened == {"training time", "accuracy"}

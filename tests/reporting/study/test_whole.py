@@ -7,7 +7,7 @@ import pytest
 from pytest_dlbench.reporting.study import whole
 from pytest_dlbench.reporting.study.document import Lacking, Paragraph, Table
 from tests.doubles.judged import judged, measured
-from tests.doubles.records import evaluation
+from tests.doubles.records import evaluation, machine
 
 
 def trained(framework, accuracy, **changes):
@@ -59,10 +59,24 @@ def test_whether_two_frameworks_differ_is_not_said(cases):
 
 
 def test_each_network_has_a_sentence_in_the_abstract():
-    own = trained("jax", 0.97, model="own", dataset="digits")
-    first, second = whole.reached(measured(trained("pytorch", 0.88), trained("jax", 0.91), own))
-    assert first.endswith("on fashion-mnist, gatech-lenet reaches an accuracy of 88.0 to 91.0 % in 2 frameworks")
-    assert second == "Trained by its whole recipe on digits, own reaches an accuracy of 97.0 % in 1 framework"
+    own = trained("jax", 0.97, model="own", dataset="digits", runs=2)
+    first, second = whole.reached(measured(trained("pytorch", 0.88, step=0.02), trained("jax", 0.91), own))
+    assert first.endswith(
+        "on fashion-mnist, gatech-lenet reaches an accuracy of 88.0 to 91.0 % in 2 frameworks, 3 runs each; a step is"
+        " shortest in jax, and takes 2.00 times as long in pytorch"
+    )
+    assert (
+        second == "Trained by its whole recipe on digits, own reaches an accuracy of 97.0 % in 1 framework, 2 runs each"
+    )
+
+
+def test_steps_of_two_machines_are_not_compared_in_the_abstract():
+    elsewhere = {"machine": machine(name="other")}
+    cases = [trained("mxnet", 0.9, step=0.001, context=elsewhere), trained("pytorch", 0.9, step=0.02)]
+    (line,) = whole.reached(measured(*cases, trained("jax", 0.9)))
+    assert line.endswith("; a step is shortest in jax, and takes 2.00 times as long in pytorch")
+    (line,) = whole.reached(measured(*cases))
+    assert line.endswith("in 2 frameworks, 3 runs each")
 
 
 def test_what_others_report_is_of_their_data():
