@@ -27,8 +27,13 @@ EXTREMES = {
 }
 
 
-def section(cases: Sequence[Measured], alone: Sequence[Measured], found: Sequence[register.Verdict]) -> Section:
-    """The extent of the study and its results; those ``alone`` did not run in pairs."""
+def section(
+    cases: Sequence[Measured],
+    alone: Sequence[Measured],
+    found: Sequence[register.Verdict],
+    baselines: Sequence[Measured] = (),
+) -> Section:
+    """The extent of the study and its results; those ``alone`` did not run in pairs, others did with ``baselines``."""
     ranked = tuple(_compared(alone)) or tuple(_winners(alone))
     lines = (*ranked, *whole.reached(alone), *versions.summaries(cases), _first_capital(verdicts.summary(found)))
     choice = " ".join((*_matters(alone), *_accuracy(alone)))
@@ -36,7 +41,7 @@ def section(cases: Sequence[Measured], alone: Sequence[Measured], found: Sequenc
         title=TITLE,
         blocks=(
             *([Paragraph(text=choice)] if choice else []),
-            Paragraph(text=_extent(cases, alone), items=lines),
+            Paragraph(text=_extent(conditions.extent(cases, baselines), alone), items=lines),
         ),
     )
 
@@ -74,8 +79,7 @@ def _first_capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _extent(cases: Sequence[Measured], alone: Sequence[Measured]) -> str:
-    extent = conditions.extent(cases)
+def _extent(extent: conditions.Extent, alone: Sequence[Measured]) -> str:
     trained = (
         f"{_frameworks(extent)} trained {many(len(extent.models), 'network')} on"
         f" {many(len(extent.datasets), 'data set')}, in {many(extent.runs, 'run')} with"

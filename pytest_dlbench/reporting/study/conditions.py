@@ -35,11 +35,12 @@ class Extent:
     shortened: int
 
 
-def extent(cases: Sequence[Measured]) -> Extent:
-    """The extent of all cases."""
-    runs = [run for case in cases for run in case.judged.runs]
+def extent(cases: Sequence[Measured], baselines: Sequence[Measured] = ()) -> Extent:
+    """The extent of all cases, with the runs and versions of what they were compared with."""
+    everything = [*cases, *baselines]
+    runs = [run for case in everything for run in case.judged.runs]
     return Extent(
-        frameworks=_known(unlabelled(case.case) for case in cases),
+        frameworks=_known(unlabelled(case.case) for case in everything),
         models=_known(case.case.model for case in cases),
         datasets=_known(case.case.dataset for case in cases),
         scales=_known(case.case.scale for case in cases),
@@ -72,8 +73,8 @@ def many(number: int, what: str) -> str:
 
 
 def what_was_run(cases: Sequence[Measured], baselines: Sequence[Measured] = ()) -> Section:
-    """Networks, data, machine, versions and seeds; of what cases were compared with, only the versions."""
-    found = extent(cases)
+    """Networks, data, machine, versions and seeds."""
+    found = extent(cases, baselines)
     machines = dict.fromkeys(case.context.machine for case in cases)
     lines = [
         f"networks: {', '.join(found.models)}; data sets: {', '.join(found.datasets)}",
@@ -123,9 +124,9 @@ def _versions(run: Run) -> str:
     return ", ".join(f"{name} {version}" for name, version in found if not name.isupper())
 
 
-def threats(cases: Sequence[Measured], damages: Sequence[str]) -> Section:
+def threats(cases: Sequence[Measured], baselines: Sequence[Measured], damages: Sequence[str]) -> Section:
     """What may make the figures wrong or less general, and what the witnesses in the records say."""
-    found = extent(cases)
+    found = extent(cases, baselines)
     lines = [*_of_scale(found), *_of_batches(cases), _of_noise(found), *_of_machine(cases)]
     lines += [*_of_autotuning(cases), *_of_equality(cases), *_of_seeds(found)]
     lines += [f"a file is damaged: {damage}" for damage in damages]

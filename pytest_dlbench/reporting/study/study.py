@@ -48,6 +48,7 @@ def make(folder: Path) -> Made:
         )
     gathered = gather([journals])
     sides = tuple(case for case in gathered.cases if not case.is_baseline)
+    baselines = tuple(case for case in gathered.cases if case.is_baseline)
     seen = observe([journals])
     found = register.verdicts(register.register(), (*seen.cases, *seen.sides))
     # Cases of A/B sessions answer another question than cases of different frameworks.
@@ -57,13 +58,13 @@ def make(folder: Path) -> Made:
     lacking = tuple(part for part in (*parts, to_repeat) if isinstance(part, Lacking))
     aside = in_pairs.section(gathered.cases)
     sections = (
-        abstract.section(sides, alone, found),
-        conditions.what_was_run(sides, [case for case in gathered.cases if case.is_baseline]),
+        abstract.section(sides, alone, found, baselines),
+        conditions.what_was_run(sides, baselines),
         *(part for part in parts if isinstance(part, Section)),
         *([aside] if aside else []),
         claims(found),
         flaws(),
-        conditions.threats(sides, gathered.damages),
+        conditions.threats(sides, baselines, gathered.damages),
         *([_missing(lacking)] if lacking else []),
         *([to_repeat] if isinstance(to_repeat, Section) else []),
         _repeat(gathered),

@@ -1,17 +1,24 @@
 """What was run and what limits it, as sentences from records."""
 
 from pytest_dlbench.reporting.study import conditions
-from tests.doubles.judged import judged, measured
+from tests.doubles.judged import both_sides, judged, measured
 from tests.doubles.records import machine
 
 
 def threats(*cases):
-    (paragraph, *_) = conditions.threats(measured(*cases), ()).blocks
+    (paragraph, *_) = conditions.threats(measured(*cases), (), ()).blocks
     return {line.partition(":")[0]: line for line in paragraph.items}
 
 
 def run_lines(*cases):
     return conditions.what_was_run(measured(*cases)).blocks[0].items
+
+
+def test_runs_and_versions_of_both_sides_of_pairs_are_counted():
+    baseline, candidate = both_sides()
+    found = conditions.extent(measured(candidate), measured(baseline))
+    assert (found.runs, found.cases) == (6, 1)
+    assert found.frameworks == ("pytorch==2.12.0", "pytorch==2.13.0")
 
 
 def test_batches_that_are_smaller_than_those_of_recipes_are_a_threat():
