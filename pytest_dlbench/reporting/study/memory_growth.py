@@ -1,6 +1,6 @@
 """Why a new version needs more memory: how much of it the import of the framework alone takes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
 from pytest_dlbench.judging import METRICS, readings
@@ -24,6 +24,7 @@ HEADINGS = (
     "from",
     "to",
     "network",
+    "session",
     "peak, before → now",
     "after import, before → now",
     "share of the growth",
@@ -31,31 +32,32 @@ HEADINGS = (
 )
 
 
-def blocks(cases: Sequence[Measured]) -> Iterator[Paragraph | Table]:
-    """A table of the regressions of ``cases``, which have both sides of their pairs; nothing if there are none."""
-    baselines = [case for case in cases if case.is_baseline]
+def blocks(
+    compared: Mapping[tuple[str, str, str], Sequence[Measured]], baselines: Sequence[Measured]
+) -> Iterator[Paragraph | Table]:
+    """A table of the regressions among the sessions of what was ``compared``; nothing if there are none."""
     rows = tuple(
-        _row(baseline, case)
-        for case in cases
+        (*names, f"{session:,}", *_figures(baseline, case))
+        for names, sessions in compared.items()
+        for session, case in enumerate(sessions, start=1)
         if _has_regressed(case)
         for baseline in baselines
         if baseline.is_pair_of(case) and _import_mib(baseline) and _import_mib(case)
     )
     if rows:
         yield Paragraph(text=LEAD)
-        yield Table(caption="Memory of the import", headings=HEADINGS, rows=rows, texts=3)
+        yield Table(caption="Memory of the import", headings=HEADINGS, rows=rows, texts=4)
 
 
 def _has_regressed(case: Measured) -> bool:
     return any(one.metric == METRIC and one.outcome is VerdictOutcome.REGRESSED for one in case.result.verdicts)
 
 
-def _row(before: Measured, now: Measured) -> tuple[str, ...]:
+def _figures(before: Measured, now: Measured) -> tuple[str, ...]:
     peaks, imports = [(function(before), function(now)) for function in (_peak_mib, _import_mib)]
     growth = peaks[1] - peaks[0]
     share = f"{significant(100 * (imports[1] - imports[0]) / growth, 2)} %" if growth > 0 else "–"
-    versions = (before.case.framework, now.case.framework)
-    return (*versions, now.case.model, _change(peaks), _change(imports), share, _change((_files(before), _files(now))))
+    return (_change(peaks), _change(imports), share, _change((_files(before), _files(now))))
 
 
 def _change(sides: tuple[float, float]) -> str:

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import log, log1p, prod
 
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.planning.sides import unlabelled
@@ -17,19 +18,40 @@ from pytest_dlbench.reporting.study.conditions import many
 from pytest_dlbench.reporting.study.document import Block, Lacking, Paragraph, Picture, Section, Table
 
 TITLE = "What new versions changed"
+# With the tolerances of the time of a step, of the peak memory, and the least change of the latter.
 LEAD = (
-    "Two versions ran in pairs of fresh processes, and where they could, took single steps in turn. A case regressed if"
-    " the interval of a change is entirely beyond the tolerance; it is confirmed if it regressed in a second session,"
-    " too. Intervals only ever narrow from pair to pair: one that no longer contains the ratio shows that the machine"
+    "Two versions ran in pairs of fresh processes, and where they could, took single steps in turn. A metric changed if"
+    " the interval of its change is entirely beyond the tolerance, which is {} for the time of a step, and for the peak"
+    " memory (peak RSS) {} or {}, whichever is larger; it is confirmed if a second session found the same. A case has"
+    " the verdict of its worst metric: it regressed even if only its memory did. The memory passes if it surely grew by"
+    " less than its tolerance, even if it may have shrunk by more; if it varies too much from run to run, it is"
+    " undecided, and the case may pass without it. Tolerances apply from one version to the next: small changes may add"
+    " up."
+    " Intervals only ever narrow from pair to pair: one that no longer contains the ratio shows that the machine"
     " changed meanwhile, and the case is inconclusive."
 )
 OF_PICTURE = (
     "Each line is the interval of a change of the time of a step, its mark the estimate, and the grey band the"
     " tolerance: outside of it, the time has changed."
 )
-MAIN_METRIC = "step_time"
-SUMMARISED = (MAIN_METRIC, "peak_rss")
-IN_WORDS = ((MAIN_METRIC, "a step takes {} as long"), ("peak_rss", "the peak memory is {} as large"))
+MAIN_METRIC, MEMORY = "step_time", "peak_rss"
+SUMMARISED = (MAIN_METRIC, MEMORY)
+IN_WORDS = ((MAIN_METRIC, "a step takes {} as long"), (MEMORY, "the peak memory is {} as large"))
+CHANGES = {
+    (MAIN_METRIC, VerdictOutcome.IMPROVED): "steps faster",
+    (MAIN_METRIC, VerdictOutcome.REGRESSED): "steps slower",
+    (MEMORY, VerdictOutcome.IMPROVED): "less memory",
+    (MEMORY, VerdictOutcome.REGRESSED): "more memory",
+}
+UNDECIDED = (VerdictOutcome.INCONCLUSIVE, VerdictOutcome.SUSPECT)
+# What comparisons end with; other outcomes say that there was none.
+JUDGED = (
+    CaseOutcome.PASSED,
+    CaseOutcome.REGRESSED,
+    CaseOutcome.IMPROVED,
+    CaseOutcome.INCONCLUSIVE,
+    CaseOutcome.SUSPECT,
+)
 
 # Of two sides and a workload, the sessions in the order of their journals.
 Comparisons = Mapping[tuple[str, str, str], Sequence[Measured]]
@@ -41,15 +63,21 @@ def section(cases: Sequence[Measured]) -> Section | Lacking:
     if not paired:
         because = "no two versions ran in pairs"
         return Lacking(title=TITLE, because=because, command="dlbench releases jax --last 5")
-    lead = Paragraph(text=LEAD, items=tuple(_counts(by_comparison(paired))))
+    found = by_comparison(paired)
+    lead = Paragraph(text=_lead(), items=tuple(_counts(found)))
     of_frameworks: dict[str, list[Measured]] = {}
     for case in paired:
         of_frameworks.setdefault(_what_changed(case.case.framework), []).append(case)
     blocks: list[Block] = [lead]
     for name, some in of_frameworks.items():
         blocks += [*_picture(name, some), table(f"Comparisons of {name}", by_comparison(some))]
-    of_both = [case for case in cases if case.is_baseline or case in paired]
-    return Section(title=TITLE, blocks=(*blocks, *memory_growth.blocks(of_both)))
+    baselines = [case for case in cases if case.is_baseline]
+    return Section(title=TITLE, blocks=(*blocks, *memory_growth.blocks(found, baselines)))
+
+
+def _lead() -> str:
+    shares = (f"{100 * _tolerance(name):g} %" for name in SUMMARISED)
+    return LEAD.format(*shares, figures.figure(MEMORY, METRICS[MEMORY].least_change))
 
 
 def _what_changed(framework: str) -> str:
@@ -68,7 +96,8 @@ def _releases(old: str, new: str) -> tuple[str, str, str]:
 
 def table(caption: str, found: Comparisons) -> Table:
     """A row for each comparison: both sides, its verdict and what changed."""
-    headings = ("from", "to", "network", "verdict", "time of a step, now / before", "other changes", "pairs")
+    others = "others that changed or are undecided"
+    headings = ("from", "to", "network", "verdict", "time of a step, now / before", others, "pairs")
     rows = tuple(_row(*names, sessions) for names, sessions in found.items())
     return Table(caption=caption, headings=headings, rows=rows, texts=4)
 
@@ -117,17 +146,16 @@ def summaries(cases: Sequence[Measured]) -> Iterator[str]:
     """A sentence for each two versions that differ, and one that names all others."""
     alike: list[Unchanged] = []
     paired = [case for case in compared(cases) if is_of_versions(case)]
-    for (old, new), sessions in _of_versions(by_comparison(paired)).items():
-        firsts = [found[0] for found in sessions]
-        outcomes = Counter(case.result.outcome for case in firsts)
-        if outcomes[CaseOutcome.REGRESSED] or outcomes[CaseOutcome.IMPROVED]:
+    for (old, new), found in _of_versions(by_comparison(paired)).items():
+        firsts = [sessions[0] for sessions in found]
+        if any(_changes(found)):
             spans = (words.format(span) for metric, words in IN_WORDS if (span := _span(metric, firsts)))
             name, one, other = _releases(old, new)
-            yield f"From {name}{one} to {other}, {' and '.join(spans)} ({_counted(sessions)})"
+            yield f"From {name}{one} to {other}, {' and '.join(spans)} ({'; '.join(_happened(found))})"
         else:
-            _add(alike, *_releases(old, new), decided=outcomes[CaseOutcome.PASSED], cases=len(firsts))
+            _add(alike, *_releases(old, new), cases=firsts)
     if alike:
-        yield f"No case changed by more than its tolerance: {', '.join(one.words for one in alike)}"
+        yield f"No change beyond the tolerance was found: {', '.join(one.words for one in alike)}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -136,37 +164,108 @@ class Unchanged:
 
     name: str
     releases: list[str]
-    decided: int
-    cases: int
+    cases: list[Measured]
 
     @property
     def words(self) -> str:
-        """The releases in their order, and how many cases of all comparisons were decided."""
-        return f"{self.name}{' → '.join(self.releases)} ({self.decided} of {many(self.cases, 'case')} decided)"
+        """The releases in their order, how many cases of all comparisons passed, and what else there is to say."""
+        passed = sum(case.result.outcome is CaseOutcome.PASSED for case in self.cases)
+        said = (f"{passed:,} of {many(len(self.cases), 'case')} passed", *_open(self.cases), *self._added_up())
+        return f"{self.name}{' → '.join(self.releases)} ({'; '.join(said)})"
+
+    def _added_up(self) -> Iterator[str]:
+        """The case whose step changed the most over all releases, if the product is beyond the tolerance."""
+        steps: dict[str, list[float]] = {}
+        for case in self.cases:
+            steps.setdefault(_compared(case)[-1], []).extend(_ratios(MAIN_METRIC, [case]))
+        links = len(self.releases) - 1
+        whole = [(prod(ratios), name) for name, ratios in steps.items() if len(ratios) == links > 1]
+        ratio, name = max(whole, key=lambda found: abs(log(found[0])), default=(1.0, ""))
+        if abs(log(ratio)) > log1p(_tolerance(MAIN_METRIC)):
+            model, *_ = name.split(" · ")
+            taken = f"a step of {model} takes {ratio:.2f} times as long from the first to the last"
+            yield f"but {taken}, by the product of the ratios"
 
 
-def _add(alike: list[Unchanged], name: str, old: str, new: str, *, decided: int, cases: int) -> None:
+def _add(alike: list[Unchanged], name: str, old: str, new: str, *, cases: Sequence[Measured]) -> None:
     """Append a comparison to the releases that end with its older one, if there are such."""
     for found in alike:
         if (found.name, found.releases[-1]) == (name, old):
             found.releases.append(new)
-            found.decided += decided
-            found.cases += cases
+            found.cases.extend(cases)
             return
-    alike.append(Unchanged(name=name, releases=[old, new], decided=decided, cases=cases))
+    alike.append(Unchanged(name=name, releases=[old, new], cases=[*cases]))
 
 
 def _counts(found: Comparisons) -> Iterator[str]:
-    """A line for each two versions: how many of their cases ended how, and by what time and memory changed."""
+    """A line for each two versions: what changed in how many of their cases, and by what time and memory did."""
     for (old, new), cases in _of_versions(found).items():
         name, one, other = _releases(old, new)
-        yield "; ".join((f"{name}{one} → {other}: {_counted(cases)}", *_ranges([sessions[0] for sessions in cases])))
+        ranges = _ranges([sessions[0] for sessions in cases])
+        yield f"{name}{one} → {other}: {'; '.join((*_happened(cases), *ranges))}"
 
 
-def _counted(cases: Sequence[Sequence[Measured]]) -> str:
-    """How many cases ended how: ``3 regressed, confirmed, 1 passed``."""
-    outcomes = Counter(map(_outcome, cases))
-    return ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items())
+def _happened(cases: Sequence[Sequence[Measured]]) -> Iterator[str]:
+    """What changed in how many cases, and what else happened to them."""
+    changed = tuple(_changes(cases))
+    compared = sum(any(case.result.verdicts for case in sessions) for sessions in cases)
+    yield from changed or ([f"no change found in {many(compared, 'case')}"] if compared else [])
+    yield from _open([sessions[0] for sessions in cases])
+
+
+def _changes(cases: Sequence[Sequence[Measured]]) -> Iterator[str]:
+    """What sessions found to have changed: ``more memory in 3 of 4 cases, confirmed in a second session``."""
+    # How many sessions of each case found it, and how many there were.
+    found: dict[tuple[str, VerdictOutcome], list[tuple[int, int]]] = {}
+    for sessions in cases:
+        seen = ((one.metric, one.outcome) for case in sessions for one in _judged(case) if _is_change(one))
+        for change, count in Counter(seen).items():
+            found.setdefault(change, []).append((count, len(sessions)))
+    for place, (change, counts) in enumerate(found.items()):
+        of_all = f"{len(cases):,}" if place else many(len(cases), "case")
+        yield f"{_named(*change)} in {len(counts):,} of {of_all}{_confirmed(counts)}"
+
+
+def _named(metric: str, outcome: VerdictOutcome) -> str:
+    """A change in words: ``steps faster``, ``accuracy regressed``."""
+    return CHANGES.get((metric, outcome), f"{_subject(metric)} {outcome}")
+
+
+def _subject(metric: str) -> str:
+    return figures.subject(METRICS[metric]) if metric in METRICS else metric
+
+
+def _confirmed(counts: Sequence[tuple[int, int]]) -> str:
+    """Of how many cases several sessions found a change; empty if each had one session."""
+    confirmed = sum(found > 1 for found, _ in counts)
+    if all(sessions == 1 for _, sessions in counts):
+        return ""
+    if confirmed in (0, len(counts)):
+        return f", {'' if confirmed else 'not '}confirmed in a second session"
+    return f", {confirmed:,} of them confirmed in a second session"
+
+
+def _open(cases: Sequence[Measured]) -> Iterator[str]:
+    """How many cases could not be compared, and which metrics are undecided in how many."""
+    failed = Counter(case.result.outcome for case in cases if case.result.outcome not in JUDGED)
+    yield from (f"{count:,} {outcome.value.replace('_', ' ')}" for outcome, count in failed.items())
+    counts = Counter(one.metric for case in cases for one in _judged(case) if one.outcome in UNDECIDED)
+    if counts:
+        first, *others = ((_subject(metric), count) for metric, count in counts.items())
+        yield ", ".join((f"{first[0]} undecided in {first[1]:,}", *(f"{name} in {count:,}" for name, count in others)))
+
+
+def _judged(case: Measured) -> Sequence[Verdict]:
+    """The verdicts on metrics that have a tolerance, even where the outcome of the case does not depend on them.
+
+    It does not if a metric varies too much for its tolerance: then it is undecided, and not merely reported.
+    """
+    return [one for one in case.result.verdicts if one.decides or _tolerance(one.metric)]
+
+
+def _tolerance(metric: str) -> float:
+    """0 for a metric that is only reported, or is of a hook."""
+    return (METRICS[metric].tolerance or 0.0) if metric in METRICS else 0.0
 
 
 def _of_versions(found: Comparisons) -> Mapping[tuple[str, str], Sequence[Sequence[Measured]]]:
@@ -183,10 +282,14 @@ def _ranges(cases: Sequence[Measured]) -> Iterator[str]:
 
 def _span(metric: str, cases: Sequence[Measured]) -> str:
     """From which ratio to which a metric changed; empty if no case has one."""
-    verdicts = (verdict for case in cases for verdict in case.result.verdicts if verdict.metric == metric)
-    ratios = sorted(verdict.change for verdict in verdicts if verdict.change is not None)
+    ratios = sorted(_ratios(metric, cases))
     ends = dict.fromkeys(f"{ratio:.2f}" for ratio in (ratios[0], ratios[-1])) if ratios else ()
     return f"{' to '.join(ends)} times" if ends else ""
+
+
+def _ratios(metric: str, cases: Sequence[Measured]) -> Sequence[float]:
+    verdicts = (verdict for case in cases for verdict in case.result.verdicts if verdict.metric == metric)
+    return [verdict.change for verdict in verdicts if verdict.change is not None]
 
 
 def _outcome(sessions: Sequence[Measured]) -> str:
@@ -200,7 +303,9 @@ def _outcome(sessions: Sequence[Measured]) -> str:
 def _row(old: str, new: str, workload: str, sessions: Sequence[Measured]) -> tuple[str, ...]:
     first = sessions[0]
     verdicts = {verdict.metric: verdict for verdict in first.result.verdicts}
-    others = [verdict for name, verdict in verdicts.items() if name != MAIN_METRIC and _is_change(verdict)]
+    undecided = [verdict for verdict in _judged(first) if verdict.outcome in UNDECIDED]
+    stated = [verdict for verdict in first.result.verdicts if _is_change(verdict) or verdict in undecided]
+    others = [verdict for verdict in stated if verdict.metric != MAIN_METRIC]
     pairing = first.result.pairing
     pairs = len(pairing.new_first) if pairing else 0
     main = verdicts.get(MAIN_METRIC)
@@ -221,15 +326,19 @@ def _picture(name: str, cases: Sequence[Measured]) -> Iterator[Picture]:
     shown = _labelled(cases)
     chart = changes.chart(shown, {MAIN_METRIC: METRICS[MAIN_METRIC]})
     if isinstance(chart, Chart):
-        outcomes = Counter(str(row[3]) for row in chart.rows)
-        words = ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items())
-        drawn = pictures.drawn(
-            chart,
-            shown,
-            name=f"versions-{name.replace('@', '-')}",
-            alt=f"Changes of the time of a step in {name}: {words}",
-        )
+        alt = f"Changes of the time of a step in {name}, {_drawn([*by_comparison(cases).values()])}"
+        drawn = pictures.drawn(chart, shown, name=f"versions-{name.replace('@', '-')}", alt=alt)
         yield replace(drawn, caption=OF_PICTURE)
+
+
+def _drawn(found: Sequence[Sequence[Measured]]) -> str:
+    """Which verdicts on the time of a step comparisons had in their first sessions, and how many had a second."""
+    firsts = [sessions[0] for sessions in found]
+    outcomes = Counter(one.outcome for case in firsts for one in case.result.verdicts if one.metric == MAIN_METRIC)
+    words = ", ".join(f"{outcomes[outcome]:,} {outcome}" for outcome in changes.ORDER if outcomes[outcome])
+    repeated = sum(len(sessions) > 1 for sessions in found)
+    again = f"; {repeated:,} repeated in a second session" if repeated else ""
+    return f"{many(outcomes.total(), 'comparison')}: {words}{again}"
 
 
 def _labelled(cases: Sequence[Measured]) -> Sequence[Measured]:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from pytest_dlbench.judging import METRICS
 from pytest_dlbench.records import VerdictOutcome
 from pytest_dlbench.reporting.charts import (
     Nothing,
@@ -192,7 +193,33 @@ def test_all_metrics_of_all_cases_are_in_one_chart():
 
 def test_the_changes_of_a_single_case_have_their_figures_as_names():
     (row,) = rows(changes.chart, judged(result={"verdicts": (records.verdict(),)}))
-    assert row["row"] == "step 10 %: 10.0 ms → 12.0 ms"
+    assert row["row"] == "10.0 ms → 12.0 ms"
+    memory = records.verdict(metric="peak_rss", old=2**29, new=2**30)
+    found = rows(changes.chart, judged(result={"verdicts": (records.verdict(), memory)}))
+    assert [row["row"] for row in found] == ["step 10 %: 10.0 ms → 12.0 ms", "peak RSS: 512 MiB → 1,024 MiB"]
+
+
+def test_a_single_metric_is_named_by_the_axis_and_not_by_the_rows():
+    compared = {"verdicts": (records.verdict(), records.verdict(metric="peak_rss", old=1e9, new=1.1e9))}
+    cases = measured(judged("jax", result=compared), judged("pytorch", result=compared))
+    chart = changes.chart(cases, {"step_time": METRICS["step_time"]})
+    assert [row["row"] for row in joined(chart, cases)] == ["jax · tartu-mnist-cnn", "pytorch · tartu-mnist-cnn"]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "title"),
+    [
+        (("step_time",), "change of the time of a step (%)"),
+        (("accuracy",), "change of the accuracy (pp)"),
+        (("step_time", "peak_rss"), "change (%)"),
+        (("step_time", "accuracy"), "change (%, or pp of accuracy)"),
+    ],
+)
+def test_the_axis_names_what_is_drawn(metrics, title):
+    verdicts = tuple(records.verdict(metric=metric) for metric in metrics)
+    chart = changes.chart(measured(judged(result={"verdicts": verdicts})))
+    titles = {layer["encoding"]["x"]["title"] for layer in chart.picture["layer"]}
+    assert titles == {chart.columns["change"]} == {title}
 
 
 def test_the_changes_of_pairs_do_not_speak_of_a_baseline():

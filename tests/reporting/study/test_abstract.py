@@ -104,10 +104,12 @@ def test_versions_that_changed_have_a_sentence_each_and_the_others_one_together(
     slower = verdict(change=1.2, lower=1.1, upper=1.3)
     alike = verdict(outcome=VerdictOutcome.EQUIVALENT, change=1.01, lower=0.99, upper=1.03)
     sentence = "From pytorch 2.12.0 to 2.13.0, a step takes 1.20 times as long"
-    assert lines(in_pairs(CaseOutcome.REGRESSED, slower))[0] == f"{sentence} (1 regressed)"
-    versions = "No case changed by more than its tolerance: pytorch 2.12.0 → 2.13.0"
-    assert lines(in_pairs(CaseOutcome.PASSED, alike))[0] == f"{versions} (1 of 1 case decided)"
-    assert lines(in_pairs(CaseOutcome.INCONCLUSIVE, alike))[0] == f"{versions} (0 of 1 case decided)"
+    assert lines(in_pairs(CaseOutcome.REGRESSED, slower))[0] == f"{sentence} (steps slower in 1 of 1 case)"
+    versions = "No change beyond the tolerance was found: pytorch 2.12.0 → 2.13.0"
+    assert lines(in_pairs(CaseOutcome.PASSED, alike))[0] == f"{versions} (1 of 1 case passed)"
+    undecided = replace(alike, outcome=VerdictOutcome.INCONCLUSIVE)
+    said = "0 of 1 case passed; time of a step undecided in 1"
+    assert lines(in_pairs(CaseOutcome.INCONCLUSIVE, undecided))[0] == f"{versions} ({said})"
 
 
 def test_releases_of_which_none_changed_are_listed_one_after_the_other():
@@ -116,14 +118,14 @@ def test_releases_of_which_none_changed_are_listed_one_after_the_other():
         in_pairs(CaseOutcome.INCONCLUSIVE),
     )
     (line,) = lines(passed, undecided)[:1]
-    assert line.endswith(": pytorch 2.11.0 → 2.12.0 → 2.13.0 (1 of 2 cases decided)")
+    assert line.endswith(": pytorch 2.11.0 → 2.12.0 → 2.13.0 (1 of 2 cases passed)")
 
 
 def test_releases_around_one_that_changed_are_listed_apart():
     changed = in_pairs(CaseOutcome.REGRESSED, verdict(), old="2.11.0", new="2.12.0")
     before = in_pairs(CaseOutcome.PASSED, old="2.10.0", new="2.11.0")
-    found = [line for line in lines(before, changed, in_pairs(CaseOutcome.PASSED)) if line.startswith("No case")]
-    alone = (": pytorch 2.10.0 → 2.11.0 (1 of 1 case decided)", "pytorch 2.12.0 → 2.13.0 (1 of 1 case decided)")
+    found = [line for line in lines(before, changed, in_pairs(CaseOutcome.PASSED)) if line.startswith("No change")]
+    alone = (": pytorch 2.10.0 → 2.11.0 (1 of 1 case passed)", "pytorch 2.12.0 → 2.13.0 (1 of 1 case passed)")
     assert found[0].endswith(", ".join(alone))
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from pytest_dlbench.records import VerdictOutcome
-from pytest_dlbench.reporting.study import memory_growth
+from pytest_dlbench.reporting.study import memory_growth, versions
 from pytest_dlbench.reporting.study.document import Table
 from tests.doubles.judged import both_sides, measured
 from tests.doubles.records import MIB, verdict
@@ -25,16 +25,34 @@ def using(side, of_import, peak, files=None):
     return replace(side, runs=tuple(runs))
 
 
-def rows(*verdicts, files=(None, None)):
+def pair(*verdicts, files=(None, None)):
+    """Both sides of a session."""
     before, now = both_sides(verdicts=verdicts)
-    found = memory_growth.blocks(measured(using(before, 100, 200, files[0]), using(now, 190, 320, files[1])))
-    return [row for block in found if isinstance(block, Table) for row in block.rows]
+    return using(before, 100, 200, files[0]), using(now, 190, 320, files[1])
+
+
+def rows_of(*sides):
+    cases = measured(*sides)
+    found = versions.by_comparison(versions.compared(cases))
+    blocks = memory_growth.blocks(found, [case for case in cases if case.is_baseline])
+    return [row for block in blocks if isinstance(block, Table) for row in block.rows]
+
+
+def rows(*verdicts, files=(None, None)):
+    return rows_of(*pair(*verdicts, files=files))
 
 
 def test_the_import_has_its_share_of_the_growth():
-    assert rows(REGRESSED) == [
-        ("pytorch==2.12.0", "pytorch==2.13.0", "tartu-mnist-cnn", "200 → 320", "100 → 190", "75 %", "–")
-    ]
+    (row,) = rows(REGRESSED)
+    assert row[:4] == ("pytorch==2.12.0", "pytorch==2.13.0", "tartu-mnist-cnn · digits28 · 2 threads", "1")
+    assert row[4:] == ("200 → 320", "100 → 190", "75 %", "–")
+
+
+def test_sessions_of_one_comparison_are_numbered():
+    passed = verdict(metric="peak_rss", outcome=VerdictOutcome.EQUIVALENT)
+    sessions = (("3", REGRESSED), ("1", REGRESSED), ("2", passed))
+    sides = [replace(side, session=name) for name, found in sessions for side in pair(found)]
+    assert [row[3] for row in rows_of(*sides)] == ["1", "3"]
 
 
 def test_mapped_files_have_their_own_column_where_both_sides_recorded_them():
