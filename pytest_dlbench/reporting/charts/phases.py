@@ -1,8 +1,9 @@
 """The time of each phase of a run."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from statistics import median
-from typing import Any
+from typing import Any, cast
 
 import altair as alt
 
@@ -11,6 +12,7 @@ from pytest_dlbench.records import Run
 from pytest_dlbench.reporting.charts import look
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing
 from pytest_dlbench.reporting.charts.measured import Measured
+from pytest_dlbench.reporting.figures import seconds as shown_seconds
 
 NAME, TITLE = "phases", "Where the time goes"
 LEAD = (
@@ -20,6 +22,8 @@ LEAD = (
 )
 COLUMNS = {"case": "case", "phase": "phase", "order": "order", "seconds": "seconds"}
 PHASES = ("import", "build", "first step", "other steps", "evaluation")
+# A bar longer than this many times the median leaves the others too short to read.
+MOST_MEDIANS = 5
 
 
 def chart(cases: Sequence[Measured]) -> Chart | Nothing:
@@ -35,6 +39,22 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
     return Chart(
         name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=tuple(rows), picture=picture(PHASES), limit="case"
     )
+
+
+def without_longest(chart: Chart, cases: Sequence[Measured]) -> tuple[Chart, str]:
+    """The same without bars so long that the others could not be read, and a note that names them, or an empty one."""
+    totals: dict[int, float] = {}
+    for number, _, _, seconds in cast("Any", chart.rows):
+        totals[number] = totals.get(number, 0.0) + seconds
+    middle = median(totals.values())
+    longest = {number: total for number, total in totals.items() if total > MOST_MEDIANS * middle}
+    if not longest:
+        return chart, ""
+    names = ", ".join(f"{cases[number].label} ({shown_seconds(total)})" for number, total in longest.items())
+    of_median = f"{MOST_MEDIANS} times the median of {shown_seconds(middle)}"
+    note = f"Not shown, because longer than {of_median}: {names}."
+    rows = tuple(row for row in chart.rows if row[0] not in longest)
+    return replace(chart, rows=rows, notes=(*chart.notes, note)), note
 
 
 def _seconds(run: Run) -> Iterator[tuple[str, float]]:

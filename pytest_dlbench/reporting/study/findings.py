@@ -1,12 +1,14 @@
 """What was found: ranks, tables, curves, costs, scaling and phases, each only if the records have its figures."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 from typing import Any
 
-from pytest_dlbench.judging import METRICS, shown_in
+from pytest_dlbench.judging import METRICS, Metric, shown_in
 from pytest_dlbench.judging.correlation import epochs_and_accuracy
+from pytest_dlbench.judging.verdicts import ALPHA
+from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.reporting import figures
 from pytest_dlbench.reporting.charts import (
     Chart,
@@ -26,7 +28,6 @@ from pytest_dlbench.reporting.charts.chart import joined
 from pytest_dlbench.reporting.figures import significant
 from pytest_dlbench.reporting.page import decision
 from pytest_dlbench.reporting.study import document, overall, pictures, scaling, whole
-from pytest_dlbench.reporting.study.conditions import is_shortened
 from pytest_dlbench.reporting.study.document import Block, Lacking, Paragraph, Picture, Section
 
 RECORD = "pytest bench -m training --dlbench-scale full --dlbench-runs 5"
@@ -40,21 +41,41 @@ COMMANDS: Mapping[str, str] = {
     phases.NAME: RECORD,
     memory.NAME: RECORD,
 }
-# What the words of a picture state: a column, and how the values of a case are joined.
-STATED: Mapping[str, tuple[str, Callable[[Sequence[float]], float]]] = {
-    accuracy_epochs.NAME: ("accuracy", max),
-    pareto.NAME: ("accuracy", median),
-    threads.NAME: ("speedup", median),
-    workers.NAME: ("speedup", median),
-    phases.NAME: ("seconds", sum),
-    memory.NAME: ("peak", max),
+
+Rows = Sequence[Mapping[str, Any]]
+"""Rows of a chart, by column."""
+
+
+def _final(rows: Rows) -> float:
+    """The accuracy at the end of training, median over the runs."""
+    last = {(row["case"], row["run"]): row["accuracy"] for row in sorted(rows, key=lambda row: row["step"])}
+    return float(median(last.values()))
+
+
+# What the words of a picture state: a figure of each case, and its name.
+STATED: Mapping[str, tuple[str, Callable[[Rows], float]]] = {
+    accuracy_epochs.NAME: ("final accuracy (%), median over the runs,", _final),
+    pareto.NAME: ("accuracy (%), median over the runs,", lambda rows: median(row["accuracy"] for row in rows)),
+    phases.NAME: ("seconds", lambda rows: sum(row["seconds"] for row in rows)),
+    memory.NAME: ("peak (MiB)", lambda rows: max(row["peak"] for row in rows)),
 }
 
-# What there may be more of.
-COUNTED = (threads.NAME, workers.NAME)
+INTERVAL = f"{100 * (1 - 2 * ALPHA):g} % interval"
+# How the figures of a cell's table are made from steps and runs.
+METHOD = (
+    "The time of a run is the 10 % quantile of its steps after warm-up, which a tenth of them does not exceed,"
+    " without steps that other processes disturbed if enough others remain. It shows what the computation costs:"
+    " others delay some steps, not all. Tables have the median over the runs. A ratio is computed from the means of"
+    " the logarithms of the runs' times, after times far from the median of their framework are pulled in, and may"
+    " differ from the quotient of the two times next to it. Its {interval} includes an assumed spread, with standard"
+    " deviations of {spread}; with one run of each framework, its width is this assumption alone."
+)
+
+# What a figure with two others in brackets is.
+EXTENT = "median [lowest, highest]"
 
 # What a section says of the cases that it is of.
-WHOLE = "Only trainings of a whole recipe are shown."
+WHOLE = f'Only trainings of a whole recipe on real data are shown, as in the section "{whole.TITLE}".'
 SESSIONS = (
     "Frameworks that were trained by a whole recipe on one machine are in one picture, though their sessions may be"
     " hours apart: times that differ by a few per cent do not show which is faster."
@@ -62,12 +83,14 @@ SESSIONS = (
 WIDEST = "The cell that most frameworks trained is shown."
 
 Found = list[Section | Lacking]
+Words = Callable[[Chart, Sequence[Measured], str], str]
+"""What a picture shows, from its part of a chart, all cases, and the choice that the part is of."""
 
 
 def findings(cases: Sequence[Measured]) -> Found:
     """Every section in the order of the page, or why it is not there."""
     # What accuracy costs is known at the end of a recipe only.
-    finished = whole.over_sessions([case for case in cases if not is_shortened(case)], is_timed=True)
+    finished = whole.over_sessions(list(filter(whole.is_whole, cases)), is_timed=True)
     widest = _widest(cases)
     return [
         _ranks(cases),
@@ -78,7 +101,8 @@ def findings(cases: Sequence[Measured]) -> Found:
         _drawn(pareto.chart(finished), finished, WHOLE, SESSIONS),
         _scaling(threads.chart(cases), cases, lambda case: case.case.threads, lambda case: case.workload),
         _scaling(workers.chart(cases), cases, lambda case: case.case.workers, lambda case: case.training),
-        *(_drawn(module.chart(widest), widest, WIDEST) for module in (phases, memory)),
+        _phases(widest),
+        _drawn(memory.chart(widest), widest, WIDEST),
     ]
 
 
@@ -120,17 +144,37 @@ def _shown(value: object) -> str:
 
 
 def _networks(cases: Sequence[Measured]) -> Section | Lacking:
-    """A sentence and a table per cell."""
+    """How the figures are made; then what is stated of each cell, and its table."""
     found = frameworks.chart(cases)
     if isinstance(found, Nothing):
         return _lacking(found)
-    blocks: list[Block] = []
-    stated = {cases[number].cell: sentence for number, _, sentence in decision.statements(cases)}
-    for group in frameworks.groups(cases):
+    groups = [frameworks.ranked(group) for group in frameworks.groups(cases)]
+    blocks: list[Block] = [_method(frameworks.judged_metric(case) for group in groups for _, case in group)]
+    stated = _stated(cases)
+    for group in groups:
         cell = group[0][1].cell
-        blocks += [Paragraph(text=f"{cell}: {stated[cell]}.")] if cell in stated else []
-        blocks.append(_table(cell, frameworks.ranked(group)))
+        blocks += [Paragraph(text=f"{cell}: {'; '.join(stated[cell])}.")] if cell in stated else []
+        blocks.append(_table(cell, group))
     return Section(title="Network by network", blocks=tuple(blocks))
+
+
+def _method(metrics: Iterable[Metric]) -> Paragraph:
+    spreads = dict.fromkeys(
+        f"{100 * metric.run_sd:g} % between runs and {100 * metric.session_sd:g} % between sessions"
+        for metric in metrics
+    )
+    return Paragraph(text=METHOD.format(interval=INTERVAL, spread=" or ".join(spreads)))
+
+
+def _stated(cases: Sequence[Measured]) -> dict[str, list[str]]:
+    """By cell, how its frameworks compare, and what became of its other cases."""
+    found: dict[str, list[str]] = {}
+    for number, cell, sentence in decision.statements(cases):
+        case = cases[number]
+        is_refused = case.result.outcome is CaseOutcome.UNSUPPORTED
+        text = f"{case.case.framework} does not support it" if is_refused else sentence
+        found.setdefault(cell, []).append(text)
+    return found
 
 
 def _table(cell: str, group: Sequence[tuple[int, Measured]]) -> document.Table:
@@ -140,9 +184,9 @@ def _table(cell: str, group: Sequence[tuple[int, Measured]]) -> document.Table:
     headings = (
         "framework",
         "runs",
-        "step, 10 % quantile",
-        "ratio to the fastest, 90 % interval",
-        *(f"{METRICS[name].heading}, from – to" for name in known),
+        "step (10 % quantile), median",
+        f"ratio to the fastest, {INTERVAL}",
+        *(f"{METRICS[name].heading}, {EXTENT}" for name in known),
     )
     rows = tuple(
         (
@@ -175,13 +219,25 @@ def _between(middle: str, low: str, high: str) -> str:
     return f"{middle} [{low}, {high}]" if low != high else middle
 
 
-def _drawn(found: Chart | Table | Nothing, cases: Sequence[Measured], *more: str) -> Section | Lacking:
+def _drawn(
+    found: Chart | Table | Nothing, cases: Sequence[Measured], *more: str, words: Words | None = None
+) -> Section | Lacking:
     """A chart with a picture for each of its choices, such as each cell, and what else a reader must know."""
     if isinstance(found, Nothing):
         return _lacking(found)
     blocks: list[Block] = [Paragraph(text=found.lead), *map(_text, (*found.notes, *more))]
-    blocks += list(_pictures(found, cases)) if isinstance(found, Chart) else []
+    blocks += list(_pictures(found, cases, words or _words)) if isinstance(found, Chart) else []
     return Section(title=found.title, blocks=tuple(blocks))
+
+
+def _phases(cases: Sequence[Measured]) -> Section | Lacking:
+    """Where the time goes, with those that take far longer than the others in words only."""
+    found = phases.chart(cases)
+    if isinstance(found, Nothing):
+        return _lacking(found)
+    shown, note = phases.without_longest(found, cases)
+    more = f". {note}" if note else ""
+    return _drawn(shown, cases, WIDEST, words=lambda *of: _words(*of) + more)
 
 
 def _scaling(
@@ -191,10 +247,11 @@ def _scaling(
     workload: Callable[[Measured], str],
 ) -> Section | Lacking:
     """Speed-ups as pictures, and in a table with their intervals."""
-    section = _drawn(found, cases)
+    words = scaling.words(cases, found.name, count, workload)
+    section = _drawn(found, cases, words=lambda _, __, choice: words[choice])
     if isinstance(section, Lacking):
         return section
-    return replace(section, blocks=(*section.blocks, scaling.table(cases, found.name, count, workload)))
+    return replace(section, blocks=(*section.blocks, *scaling.blocks(cases, found.name, count, workload)))
 
 
 def _curves(cases: Sequence[Measured]) -> Section | Lacking:
@@ -203,7 +260,7 @@ def _curves(cases: Sequence[Measured]) -> Section | Lacking:
     rows = tuple(row for case in cases if (row := _correlated(case)))
     if isinstance(section, Lacking) or not rows:
         return section
-    headings = ("case", "runs", "evaluations", "Pearson, from – to", "Spearman, from – to")
+    headings = ("case", "runs", "evaluations", f"Pearson, {EXTENT}", f"Spearman, {EXTENT}")
     table = document.Table(caption="Correlation of epochs and accuracy within a run", headings=headings, rows=rows)
     return replace(section, blocks=(*section.blocks, table))
 
@@ -229,7 +286,7 @@ def _title(chart: Chart, cases: Sequence[Measured]) -> str:
     return f"{chart.title}, {cells.pop()}" if len(cells) == 1 else chart.title
 
 
-def _pictures(chart: Chart, cases: Sequence[Measured]) -> Iterator[Picture]:
+def _pictures(chart: Chart, cases: Sequence[Measured], words: Words) -> Iterator[Picture]:
     rows = joined(chart, cases)
     of_choices: dict[str, list[int]] = {}
     for place, row in enumerate(rows):
@@ -238,24 +295,16 @@ def _pictures(chart: Chart, cases: Sequence[Measured]) -> Iterator[Picture]:
         part = replace(chart, rows=tuple(chart.rows[place] for place in places))
         name = f"{chart.name}-{number}" if chart.choose else chart.name
         title = f"{chart.title}, {choice}" if choice else _title(chart, cases)
-        drawn = pictures.drawn(part, cases, name=name, alt=f"{title}: {_words(part, cases)}")
+        drawn = pictures.drawn(part, cases, name=name, alt=f"{title}: {words(part, cases, choice)}")
         yield replace(drawn, caption=choice or title)
 
 
-def _words(chart: Chart, cases: Sequence[Measured]) -> str:
+def _words(chart: Chart, cases: Sequence[Measured], _: str) -> str:
     """One figure per case, as the picture's first reading."""
-    column, joined_by = STATED[chart.name]
-    found: dict[str, list[float]] = {}
+    name, figure = STATED[chart.name]
+    # Without what the title says of the whole picture.
+    subject = "framework" if chart.choose == "cell" else "case"
+    found: dict[str, list[Mapping[str, Any]]] = {}
     for row in joined(chart, cases):
-        if isinstance(value := row[column], int | float) and (subject := _subject(chart, row)):
-            found.setdefault(subject, []).append(float(value))
-    return f"{chart.columns[column]} of " + "; ".join(
-        f"{case} {significant(joined_by(values))}" for case, values in found.items()
-    )
-
-
-def _subject(chart: Chart, row: Mapping[str, Any]) -> str:
-    """What a figure is of, without what the title says of the whole picture; empty for the 1 of the fewest."""
-    if column := next((name for name in COUNTED if name in chart.columns), ""):
-        return f"{row['framework']} with {row[column]} {column}" if row["ideal"] > 1 else ""
-    return str(row["framework"] if chart.choose == "cell" else row["case"])
+        found.setdefault(str(row[subject]), []).append(row)
+    return f"{name} of " + "; ".join(f"{case} {significant(figure(rows))}" for case, rows in found.items())

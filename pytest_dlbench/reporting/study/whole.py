@@ -85,7 +85,7 @@ def over_sessions(cases: Sequence[Measured], *, is_timed: bool) -> list[Measured
     How accuracy depends on epochs is the same on all machines. Times are not: ``is_timed`` has cells of their own for
     machines, devices and numbers of threads.
     """
-    return [replace(case, cell=_cell(case, is_timed=is_timed)) if _is_whole(case) else case for case in cases]
+    return [replace(case, cell=_cell(case, is_timed=is_timed)) if is_whole(case) else case for case in cases]
 
 
 def _cell(case: Measured, *, is_timed: bool) -> str:
@@ -99,12 +99,13 @@ def _cell(case: Measured, *, is_timed: bool) -> str:
 def _of_cells(cases: Sequence[Measured]) -> dict[Cell, list[Measured]]:
     """The cases by network and data set, each from the highest accuracy to the lowest."""
     found: dict[Cell, list[Measured]] = {}
-    for case in sorted(filter(_is_whole, cases), key=lambda case: (-_accuracy(case), case.label)):
+    for case in sorted(filter(is_whole, cases), key=lambda case: (-_accuracy(case), case.label)):
         found.setdefault((case.case.model, case.case.dataset), []).append(case)
     return dict(sorted(found.items()))
 
 
-def _is_whole(case: Measured) -> bool:
+def is_whole(case: Measured) -> bool:
+    """Whether it trained a whole recipe on real data, and its accuracy is known."""
     one = case.case
     is_asked = one.scale == SCALE and one.dataset != SYNTHETIC and not one.settings
     return is_asked and not is_shortened(case) and bool(_accuracies(case))

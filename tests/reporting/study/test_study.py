@@ -130,11 +130,13 @@ def test_where_the_time_goes_is_shown_for_the_cell_that_most_frameworks_trained(
 
 
 def test_what_accuracy_costs_is_shown_for_whole_recipes_only(tmp_path):
-    cases = [judged("jax"), judged("pytorch")]
+    cases = [judged(name, scale="full") for name in ("jax", "pytorch")]
     whole = [replace(case, context=replace(case.context, recipe_steps=case.context.steps)) for case in cases]
     short = [replace(case, context=replace(case.context, recipe_steps=case.context.steps + 1)) for case in cases]
     assert "pictures/pareto-1.svg" in study.make(recorded(tmp_path / "whole", whole)).files
     assert "pictures/pareto-1.svg" not in study.make(recorded(tmp_path / "short", short)).files
+    quick = [judged(name, scale="quick") for name in ("jax", "pytorch")]
+    assert "pictures/pareto-1.svg" not in study.make(recorded(tmp_path / "quick", quick)).files
 
 
 def test_the_page_says_from_the_witnesses_how_busy_the_machine_was(tmp_path):
