@@ -3,6 +3,10 @@
 Every rule becomes comparisons, each an interval and the range in which it must be. A claim holds if the 90 % intervals
 of all of its comparisons are inside, and does not hold if one is outside; the latter is corrected for their number,
 because one of many would be outside by chance.
+
+Two things that no interval shows are required of the runs as well. Metrics of single steps need FEWEST_STEPS of them
+in every run after the warm-up. And a figure that the kernel counts in ticks is known no better than a tick: the
+interval of a level is that much wider on either side, however well the runs agree.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -21,9 +25,13 @@ from pytest_dlbench.judging.intervals import Interval, of_mean
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.metrics import METRICS
 from pytest_dlbench.judging.pairs import Pair, difference
+from pytest_dlbench.judging.readings import timed_steps
 from pytest_dlbench.judging.scales import badness
 from pytest_dlbench.records import Case, Context, Run
 from pytest_dlbench.records.outcomes import ClaimOutcome
+
+# The steps that a run must have after its warm-up for metrics of single steps.
+FEWEST_STEPS = 3
 
 Axis = Literal["batch_size", "learning_rate", "epochs", "threads", "workers", "device"]
 Direction = Literal["higher", "lower", "same"]
@@ -40,7 +48,9 @@ class Obstacle(StrEnum):
     OTHER_DATA = "other_data"
     CUT_SHORT = "cut_short"
     TOO_FEW_RUNS = "too_few_runs"
+    TOO_FEW_STEPS = "too_few_steps"
     NOTHING_TO_COMPARE = "nothing_to_compare"
+    TOO_SHORT = "too_short"
     TOO_WIDE = "too_wide"
 
 
@@ -101,33 +111,60 @@ class Range:
         """Whether the interval is outside."""
         return interval.upper <= self.lower or self.upper <= interval.lower
 
+    def says(self, interval: Interval, corrected: Interval) -> ClaimOutcome:
+        """The verdict: it holds by the interval, and does not hold by the corrected one."""
+        if self.has(interval):
+            return ClaimOutcome.HOLDS
+        return ClaimOutcome.DOES_NOT_HOLD if self.excludes(corrected) else ClaimOutcome.UNDECIDED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """What is compared, as data: two cases, or one with a limit if ``other`` is None.
+
+    With an ``axis`` it is what the larger one of two values does. Where the framework is the same, these are the values
+    of the two cases; otherwise the effects in two frameworks are compared.
+    """
+
+    one: Observed
+    other: Observed | None = None
+    axis: Axis | None = None
+    values: tuple[float, float] = (nan, nan)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """The evidence: a case, compared with another unless ``reference`` is empty.
+    """The evidence: a case, compared with another unless ``reference`` is empty; ``compared`` has the same as data.
 
     ``interval`` has 5 % in either tail, ``corrected`` that over the number of comparisons of the claim. ``pairs`` is
     how many pairs the two cases ran in, 0 if they ran one after the other. ``of`` is equal for comparisons of the same
     two cases in different sessions and at different scales. ``is_settled``: it is open and does not count, because
-    pairs of the same two cases decide.
+    pairs of the same two cases decide. Both intervals are wider by ``resolution`` on either side than the runs alone
+    would make them.
     """
 
     subject: str
     reference: str
+    compared: Compared
     metric: str
     interval: Interval
     corrected: Interval
     within: Range
     pairs: int = 0
     of: Hashable = None
+    resolution: float = 0.0
     is_settled: bool = False
 
     @property
     def outcome(self) -> ClaimOutcome:
         """What it says by itself."""
-        if self.within.has(self.interval):
-            return ClaimOutcome.HOLDS
-        return ClaimOutcome.DOES_NOT_HOLD if self.within.excludes(self.corrected) else ClaimOutcome.UNDECIDED
+        return self.within.says(self.interval, self.corrected)
+
+    @property
+    def is_too_short(self) -> bool:
+        """Whether it is open for no other reason than that its runs are too short to resolve the figure."""
+        exact = (_widened(found, -self.resolution) for found in (self.interval, self.corrected))
+        return self.outcome is ClaimOutcome.UNDECIDED and self.within.says(*exact) is not ClaimOutcome.UNDECIDED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,11 +186,13 @@ class Candidate:
 
     subject: str
     reference: str
+    compared: Compared
     covers: frozenset[str]
     within: Range
     measure: Callable[[float], Interval]
     pairs: int = 0
     of: Hashable = None
+    resolution: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,7 +289,7 @@ class Effect(_Each):
         of_claim = [one for one in cases if self.between is None or _at(self.axis, one) in self.between]
         for name, (small, large) in _ends(of_claim, self.axis, self.frameworks):
             covers = _covers(small, name) if name else frozenset({small.case.model})
-            yield _of_pair(self.scope.metric, large, small, within, covers)
+            yield _of_pair(self.scope.metric, large, small, within, covers, axis=self.axis)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,7 +313,11 @@ class Steeper(_Leading):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reaches(_Each):
-    """Each framework's mean over runs is above ``lower`` and below ``upper``, in the metric's unit or percent."""
+    """Each framework's mean over runs is above ``lower`` and below ``upper``, in the metric's unit or percent.
+
+    Runs may be so short that a single tick of the kernel's counter is more than the distance to a limit: these are open
+    (``Obstacle.TOO_SHORT``), even if all of them read zero.
+    """
 
     kind: ClassVar[str] = "reaches"
     lower: float = -inf
@@ -290,9 +333,11 @@ class Reaches(_Each):
                     yield Candidate(
                         subject=one.case.id,
                         reference="",
+                        compared=Compared(one=one),
                         covers=_covers(one, name),
                         within=Range(lower=self.lower, upper=self.upper),
                         measure=_mean(metric, _values(metric, one)),
+                        resolution=_resolution(metric, one),
                     )
 
 
@@ -323,7 +368,8 @@ def decide(rules: Sequence[Rule], observed: Sequence[Observed]) -> Decision:
     if outcomes == {ClaimOutcome.HOLDS} and not found.obstacles:
         return Decision(outcome=ClaimOutcome.HOLDS, comparisons=comparisons)
     # What is missing comes first: without it more runs of the other cases decide nothing.
-    obstacle = found.obstacles[0] if found.obstacles else Obstacle.TOO_WIDE
+    why_open = Obstacle.TOO_SHORT if any(one.is_too_short for one in comparisons) else Obstacle.TOO_WIDE
+    obstacle = found.obstacles[0] if found.obstacles else why_open
     return Decision(outcome=ClaimOutcome.UNDECIDED, obstacle=obstacle, comparisons=comparisons, missing=missing)
 
 
@@ -344,12 +390,24 @@ def _look(rule: Rule, observed: Sequence[Observed], found: _Found) -> None:
         found.obstacles.append(obstacle)
         return
     cases, obstacle = _in_scope(rule, observed)
-    candidates = list(rule.candidates(cases))
+    candidates = list(rule.candidates([one for one in cases if _has_steps(METRICS[rule.scope.metric], one)]))
     found.candidates += [(rule.scope.metric, one) for one in candidates]
-    covered = frozenset[str]().union(*(one.covers for one in candidates))
-    if missing := [need for need in rule.needs if need not in covered]:
+    if missing := _missing(rule, candidates):
         found.missing += missing
-        found.obstacles.append(obstacle or (Obstacle.NOT_RUN if candidates else Obstacle.NOTHING_TO_COMPARE))
+        found.obstacles.append(obstacle or _why_missing(rule, cases, candidates))
+
+
+def _missing(rule: Rule, candidates: Iterable[Candidate]) -> list[str]:
+    """What a rule needs and nothing was compared of."""
+    covered = frozenset[str]().union(*(one.covers for one in candidates))
+    return [need for need in rule.needs if need not in covered]
+
+
+def _why_missing(rule: Rule, cases: Sequence[Observed], candidates: Sequence[Candidate]) -> Obstacle:
+    """Why the cases of the scope do not suffice: of some, the runs may have too few steps."""
+    if len(_missing(rule, rule.candidates(cases))) < len(_missing(rule, candidates)):
+        return Obstacle.TOO_FEW_STEPS
+    return Obstacle.NOT_RUN if candidates else Obstacle.NOTHING_TO_COMPARE
 
 
 def _impossible(rule: Rule) -> Obstacle | None:
@@ -406,6 +464,20 @@ def is_cut_short(context: Context) -> bool:
     return context.recipe_steps is not None and context.steps < context.recipe_steps
 
 
+def _has_steps(metric: Metric, one: Observed) -> bool:
+    """Whether every run has enough timed steps for a metric of single steps."""
+    return not metric.is_of_steps or all(timed_steps(run) >= FEWEST_STEPS for run in one.runs)
+
+
+def _resolution(metric: Metric, one: Observed) -> float:
+    """By how much ticks may move the mean over runs, in percent: by no more than they may move its shortest run."""
+    return 100 * max(map(metric.resolution, one.runs)) if metric.resolution else 0.0
+
+
+def _widened(found: Interval, by: float) -> Interval:
+    return replace(found, lower=found.lower - by, upper=found.upper + by)
+
+
 def _values(metric: Metric, one: Observed) -> list[float]:
     """The comparable values of the runs; none if one of the runs has none."""
     found = [metric.figure(run) for run in one.runs]
@@ -416,18 +488,23 @@ def _compared(metric: str, one: Candidate, level: float) -> Comparison:
     return Comparison(
         subject=one.subject,
         reference=one.reference,
+        compared=one.compared,
         metric=metric,
-        interval=one.measure(verdicts.ALPHA),
-        corrected=one.measure(level),
+        interval=_widened(one.measure(verdicts.ALPHA), one.resolution),
+        corrected=_widened(one.measure(level), one.resolution),
         within=one.within,
         pairs=one.pairs,
         of=one.of,
+        resolution=one.resolution,
     )
 
 
-def _of_pair(name: str, one: Observed, other: Observed, within: Range, covers: frozenset[str]) -> Candidate:
+def _of_pair(
+    name: str, one: Observed, other: Observed, within: Range, covers: frozenset[str], *, axis: Axis | None = None
+) -> Candidate:
     metric = METRICS[name]
     values, others, pairs = _values(metric, one), _values(metric, other), _pairs(metric, one, other)
+    at = (_at(axis, one), _at(axis, other)) if axis else (nan, nan)
 
     def measure(alpha: float) -> Interval:
         return of_pairs(metric, pairs, alpha) if pairs else of_runs(metric, values, others, alpha)
@@ -435,6 +512,7 @@ def _of_pair(name: str, one: Observed, other: Observed, within: Range, covers: f
     return Candidate(
         subject=one.case.id,
         reference=other.case.id,
+        compared=Compared(one=one, other=other, axis=axis, values=at),
         covers=covers,
         within=within,
         measure=measure,
@@ -485,6 +563,7 @@ def _of_gains(rule: Steeper, ours: Ends, theirs: Ends, other: Named) -> Candidat
     return Candidate(
         subject=f"{ours[1].case.id} over {axis} {_at(axis, ours[0]):g}",
         reference=f"{theirs[1].case.id} over {axis} {_at(axis, theirs[0]):g}",
+        compared=Compared(one=ours[1], other=theirs[1], axis=axis, values=(_at(axis, ours[1]), _at(axis, ours[0]))),
         covers=_covers(ours[0], other),
         within=_better(metric, None),
         measure=measure,

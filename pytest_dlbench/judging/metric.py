@@ -51,6 +51,10 @@ class Metric:
     ``purpose`` says which runs have it; ``is_optional``: of these, only some models, recipes or machines have it.
     ``needs_whole_recipe``: a training that ends early has another value, which no requirement applies to.
 
+    ``is_of_steps``: it is read from single steps or batches, so that a run with very few of them shows little.
+    ``resolution`` is by how much the value of a run may be wrong because the kernel counts in ticks, in the metric's
+    unit; None where that is far less than runs differ.
+
     ``timed`` is what it is the time of, for the metrics that judge how fast a case is; empty for others.
 
     ``label`` is its heading in tables, by default its name. If the heading contains the unit, ``cell`` is the format of
@@ -82,6 +86,8 @@ class Metric:
     is_portable: bool = False
     deviation: float | None = None
     needs_whole_recipe: bool = False
+    is_of_steps: bool = False
+    resolution: Callable[[Run], float] | None = None
 
     @property
     def heading(self) -> str:

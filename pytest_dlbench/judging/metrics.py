@@ -35,7 +35,9 @@ def _counted(name: str, *, label: str, unit: str, is_exact: bool = True) -> Metr
 
 def _of_loaders() -> tuple[Metric, ...]:
     """The parts of what loaders of JPEG files do: the seconds of all their processes and threads together."""
-    of_training = partial(Metric, unit="s", better="lower", kind="ratio", purpose="training", is_optional=True)
+    of_training = partial(
+        Metric, unit="s", better="lower", kind="ratio", purpose="training", is_optional=True, is_of_steps=True
+    )
     return (
         of_training(name="read_time", label="reading", value=readings.loading("read_seconds")),
         of_training(
@@ -234,6 +236,7 @@ BUILT_IN = (
         kind="ratio",
         value=readings.throughput,
         default_views=("table", "page", "summary", "history", "baseline", "progress", "sweeps"),
+        is_of_steps=True,
     ),
     Metric(
         name="step_time_median",
@@ -244,6 +247,7 @@ BUILT_IN = (
         value=readings.step_time_median,
         purpose="training",
         default_views=("table", "page", "progress"),
+        is_of_steps=True,
     ),
     # The 10 % quantile is the cost of the computation; other processes move the median far more
     # (measured between sessions: -3 % and +91 %), which is therefore reported but not judged alone.
@@ -258,6 +262,7 @@ BUILT_IN = (
         tolerance=0.05,
         purpose="training",
         default_views=("table", "page", "statement", "summary", "history", "baseline"),
+        is_of_steps=True,
     ),
     # Judged by ``pairs``, where it is a witness of the step time.
     Metric(
@@ -269,6 +274,7 @@ BUILT_IN = (
         value=readings.step_cpu_time,
         purpose="training",
         is_optional=True,
+        is_of_steps=True,
     ),
     Metric(
         name="latency_median",
@@ -279,6 +285,7 @@ BUILT_IN = (
         value=readings.latency_quantile(5),
         purpose="inference",
         default_views=("table", "page", "progress"),
+        is_of_steps=True,
     ),
     # Of batches, as the step times are of steps.
     Metric(
@@ -292,6 +299,7 @@ BUILT_IN = (
         tolerance=0.05,
         purpose="inference",
         default_views=("table", "page", "statement", "baseline"),
+        is_of_steps=True,
     ),
     *_of_applied(),
     Metric(
@@ -303,6 +311,7 @@ BUILT_IN = (
         value=readings.latency_quantile(9),
         purpose="inference",
         default_views=("table", "page"),
+        is_of_steps=True,
     ),
     *_of_pass("forward", "forward"),
     Metric(
@@ -602,6 +611,7 @@ BUILT_IN = (
         better="lower",
         kind="points",
         value=readings.processors_share(lambda usage: usage.user_seconds),
+        resolution=readings.tick_share,
         is_optional=True,
         default_views=("gatech",),
     ),
@@ -612,6 +622,7 @@ BUILT_IN = (
         better="lower",
         kind="points",
         value=readings.processors_share(lambda usage: usage.system_seconds),
+        resolution=readings.tick_share,
         is_optional=True,
         default_views=("gatech",),
     ),
@@ -622,6 +633,7 @@ BUILT_IN = (
         better="lower",
         kind="points",
         value=readings.processors_share(readings.iowait_seconds),
+        resolution=readings.tick_share,
         is_optional=True,
         default_views=("gatech",),
     ),
@@ -655,6 +667,7 @@ BUILT_IN = (
         value=readings.token_throughput,
         purpose="training",
         is_optional=True,
+        is_of_steps=True,
     ),
     Metric(
         name="best_accuracy",
@@ -728,6 +741,7 @@ BUILT_IN = (
         value=readings.input_wait,
         purpose="training",
         is_optional=True,
+        is_of_steps=True,
     ),
     *_of_loaders(),
     Metric(
@@ -855,6 +869,7 @@ BUILT_IN = (
         value=readings.gpu_step_time,
         purpose="training",
         is_optional=True,
+        is_of_steps=True,
     ),
     Metric(
         name="gpu_allocated",

@@ -20,6 +20,8 @@ FIRST_STEPS = 10
 CHECKS = frozenset({"check_steps", "check_updates", "check_calls"})
 # Samples of processor time that are closer together show how the kernel rounds it.
 PEAK_SECONDS = 0.1
+# The kernel counts processor time in ticks.
+TICK_SECONDS = 0.01
 
 
 def quiet_steps(run: Run) -> Sequence[float]:
@@ -41,6 +43,11 @@ def evaluated(run: Run) -> Evaluation:
     if run.evaluation is None:
         raise ValueError(f"run {run.index} of {run.case} was not evaluated")
     return run.evaluation
+
+
+def timed_steps(run: Run) -> int:
+    """How many steps or batches of a run are timed: those after the warm-up, or after the first batch."""
+    return len(steady_steps(run.training) if run.training else timed_batches(run))
 
 
 def step_time(run: Run) -> float:
@@ -319,6 +326,11 @@ def processors_share(seconds: Callable[[Usage], float | None]) -> Callable[[Run]
         return used / usage.wall_seconds / len(usage.core_use) if usage.core_use and used is not None else None
 
     return value
+
+
+def tick_share(run: Run) -> float:
+    """One tick of every processor as a share of what all of them have: each has its own counter."""
+    return TICK_SECONDS / phase(run).wall_seconds
 
 
 def iowait_seconds(usage: Usage) -> float | None:

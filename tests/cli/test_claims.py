@@ -36,6 +36,8 @@ def test_verdicts_are_computed_from_records(journals, capsys):
 def test_the_evidence_has_intervals_and_limits(journals, capsys):
     _, found = asked(capsys, journals, "--source", "thesis")
     (first, second) = found["thesis-lenet-pytorch-cpu"]["evidence"]
+    assert first["subject"] == second["subject"] == "training-pytorch-gatech-lenet-digits28-cpu"
+    assert first["reference"] == "training-mxnet-gatech-lenet-digits28-cpu"
     assert first["within"] == second["within"] == [1.3, None]
     assert first["estimate"] == pytest.approx(2.0)
     assert first["interval"][0] < 2 < first["interval"][1]
@@ -46,9 +48,7 @@ def test_the_text_states_claim_source_verdict_evidence_and_flaws(journals, capsy
     out = capsys.readouterr().out
     assert "thesis-lenet-cpu: does not hold" in out
     assert "On a processor, CNTK is faster on LeNet than PyTorch, MXNet, TensorFlow and Caffe. (thesis, app" in out
-    assert (
-        "samples/s, training-cntk-gatech-lenet-digits28-cpu / training-pytorch-gatech-lenet-digits28-cpu: 0.25" in out
-    )
+    assert "samples/s on gatech-lenet (digits28, 2 threads, batch 64), CNTK / PyTorch: 0.25" in out
     assert "flaw: each framework's own network files" in out
 
 

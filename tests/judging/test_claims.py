@@ -17,6 +17,7 @@ from pytest_dlbench.judging.claims import (
     decide,
 )
 from pytest_dlbench.records.outcomes import ClaimOutcome
+from tests.doubles import records
 from tests.doubles.judged import judged
 
 A, B, C = (Named(published=name.upper(), ours=(name,)) for name in ("pytorch", "jax", "mxnet"))
@@ -221,6 +222,71 @@ def test_cases_of_several_workers_are_for_claims_about_them_alone():
 def test_two_runs_are_too_few():
     cases = observed(runs=2), observed("jax", step=0.03, runs=2)
     assert outcomes(faster(), *cases) == (OPEN, Obstacle.TOO_FEW_RUNS)
+
+
+@pytest.mark.parametrize(("steps", "expected"), [(3, (OPEN, Obstacle.TOO_FEW_STEPS)), (4, (HOLDS, None))])
+def test_a_run_needs_three_steps_after_its_warm_up(steps, expected):
+    slower = observed("jax", step=0.03)
+    assert outcomes(faster(), observed(steps=steps), slower) == expected
+    rule = Order(scope=scope("throughput"), first=A, others=(B,))
+    assert outcomes(rule, observed(steps=steps), slower) == expected
+
+
+def test_one_run_of_too_few_steps_is_enough():
+    case, other = observed(), observed(steps=3)
+    mixed = replace(case, runs=(*case.runs, other.runs[0]))
+    assert outcomes(faster(), mixed, observed("jax", step=0.03)) == (OPEN, Obstacle.TOO_FEW_STEPS)
+
+
+def test_what_is_no_figure_of_steps_needs_none():
+    rule = Order(scope=scope("accuracy"), first=A, others=(B,), at_least=5)
+    assert outcomes(rule, observed(accuracy=0.95, steps=2), observed("jax", accuracy=0.85, steps=2)) == (HOLDS, None)
+
+
+def test_too_few_steps_are_no_reason_for_what_was_not_run():
+    rule = Order(scope=scope(), first=A, others=(B, C))
+    others = observed("jax", step=0.03), observed("mxnet", step=0.03)
+    assert outcomes(rule, observed(), others[0], observed("mxnet", steps=3)) == (OPEN, Obstacle.TOO_FEW_STEPS)
+    assert outcomes(rule, observed(), others[0], observed("chainer", steps=3)) == (OPEN, Obstacle.NOT_RUN)
+    assert outcomes(rule, *others, observed("chainer", steps=3)) == (OPEN, Obstacle.NOTHING_TO_COMPARE)
+
+
+def test_an_end_of_too_few_steps_is_not_replaced_by_a_value_that_the_claim_is_not_about():
+    rule = Effect(scope=scope(), axis="batch_size", direction="lower", amount=1, frameworks=(A,), between=(32, 128))
+    cases = of_batch(32, 0.01), of_batch(64, 0.005), of_batch(128, 0.005, steps=3)
+    found = decide([rule], cases)
+    assert (found.outcome, found.obstacle, found.comparisons) == (OPEN, Obstacle.TOO_FEW_STEPS, ())
+
+
+def waiting(share, seconds):
+    """A case on two processors that waited for I/O for this share of its training."""
+    case = observed()
+    usage = records.usage(wall_seconds=seconds, iowait_cpus=2 * share, core_use=(0.5, 0.5))
+    return replace(case, runs=tuple(replace(run, usage={"train": usage}) for run in case.runs))
+
+
+@pytest.mark.parametrize(
+    ("share", "seconds", "expected"),
+    [
+        # A tick of 10 ms is 1 % of one second, and 0.01 % of a hundred.
+        (0.0, 1.0, (OPEN, Obstacle.TOO_SHORT)),
+        (0.0, 100.0, (HOLDS, None)),
+        (0.0105, 1.0, (OPEN, Obstacle.TOO_SHORT)),
+        (0.0105, 100.0, (NOT, None)),
+        (0.05, 1.0, (NOT, None)),
+        (0.001, 100.0, (OPEN, Obstacle.TOO_WIDE)),
+    ],
+)
+def test_a_share_of_ticks_is_known_no_better_than_a_tick(share, seconds, expected):
+    rule = Reaches(scope=scope("iowait_share"), frameworks=(A,), upper=0.1)
+    assert outcomes(rule, waiting(share, seconds)) == expected
+
+
+def test_runs_that_are_too_short_are_evidence_with_the_interval_that_they_allow():
+    rule = Reaches(scope=scope("iowait_share"), frameworks=(A,), upper=0.1)
+    ((short,), (long,)) = (decide([rule], [waiting(0.0, seconds)]).comparisons for seconds in (1.0, 100.0))
+    assert short.interval.upper - long.interval.upper == pytest.approx(1.0 - 0.01)
+    assert long.interval.lower - short.interval.lower == pytest.approx(1.0 - 0.01)
 
 
 def test_a_run_without_the_figure_excludes_its_case():

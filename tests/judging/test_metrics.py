@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_dlbench.errors import OptionError
-from pytest_dlbench.judging import METRICS, Metric, extended, read_all, steady_steps, summarise
+from pytest_dlbench.judging import METRICS, Metric, extended, read_all, readings, steady_steps, summarise
 from pytest_dlbench.judging.metrics import hooked
 from pytest_dlbench.judging.warm_up import warm_up
 from pytest_dlbench.records import POWER_LIMIT, GpuUsage, RunOutcome, Timeline
@@ -141,6 +141,26 @@ def test_a_count_is_read_off_runs_that_have_it(name):
     assert value(name, records.run(counts={name: 0})) == 0
     assert value(name, records.run(counts={})) is None
     assert value(name, records.run()) is None
+
+
+def test_the_shares_of_processors_are_known_to_a_tick_of_each():
+    run = in_training()
+    resolved = {name: metric.resolution(run) for name, metric in METRICS.items() if metric.resolution}
+    assert resolved == dict.fromkeys(("user_share", "system_share", "iowait_share"), 0.005)
+
+
+def test_timed_steps_are_those_after_the_warm_up_or_the_first_batch():
+    # Ten of fifty are warm-up, and the first one of five.
+    found = [readings.timed_steps(records.run(training=records.training((0.01,) * steps))) for steps in (50, 5)]
+    assert found == [40, 4]
+    assert readings.timed_steps(records.inferred((0.5, 0.1, 0.1))) == 2
+
+
+def test_times_of_single_steps_or_batches_are_metrics_of_steps():
+    of_steps = {name for name, metric in METRICS.items() if metric.is_of_steps}
+    assert {name for name, metric in METRICS.items() if metric.timed in ("step", "batch")} < of_steps
+    assert "throughput" in of_steps
+    assert not of_steps & {"accuracy", "peak_rss", "training_time", "first_step"}
 
 
 def test_counts_that_vary_from_run_to_run_are_no_witnesses():

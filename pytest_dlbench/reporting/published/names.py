@@ -62,6 +62,19 @@ def model(figure: Figure) -> str | None:
     return by_dataset or MODELS.get((figure.source, figure.model, None))
 
 
+# The names of ours that have no other published one.
+_TITLES = {
+    **{ours[0]: published for published, ours in reversed(FRAMEWORKS.items())},
+    "jax": "JAX",
+    "paddle": "PaddlePaddle",
+}
+
+
+def title(framework: str) -> str:
+    """One of our frameworks as people write it, unless that would not distinguish it from another of ours."""
+    return _TITLES.get(framework, framework)
+
+
 def framework(published: str, known: set[str]) -> str | None:
     """The first of our frameworks for a published name that is among the known ones."""
     return next((name for name in FRAMEWORKS.get(published, ()) if name in known), None)

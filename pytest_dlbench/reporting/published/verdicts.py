@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import singledispatch
-from math import inf, isfinite
+from math import isfinite
 from typing import Any
 
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.judging.claims import (
+    FEWEST_STEPS,
     Alike,
     Comparison,
     Decision,
@@ -14,17 +15,15 @@ from pytest_dlbench.judging.claims import (
     Named,
     Obstacle,
     Order,
-    Range,
     Reaches,
     Rule,
     Scope,
     Steeper,
 )
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
-from pytest_dlbench.judging.intervals import Interval
 from pytest_dlbench.records.outcomes import ClaimOutcome
 from pytest_dlbench.reporting import foreign
-from pytest_dlbench.reporting.figures import significant
+from pytest_dlbench.reporting.published.evidence import AXES, sentence
 from pytest_dlbench.reporting.published.register import Claim, Verdict, by_outcome
 
 WORDS: Mapping[ClaimOutcome, str] = {
@@ -45,16 +44,10 @@ WHY: Mapping[Obstacle, str] = {
     Obstacle.OTHER_DATA: "it is about the accuracy on another data set than those of the records",
     Obstacle.CUT_SHORT: "the trainings ended before the recipe did (--dlbench-scale full trains all of it)",
     Obstacle.TOO_FEW_RUNS: f"no case has {FEWEST_RUNS} valid runs with the figure",
+    Obstacle.TOO_FEW_STEPS: f"the runs have fewer than {FEWEST_STEPS} timed steps",
     Obstacle.NOTHING_TO_COMPARE: "no session has two cases that differ in nothing but what is compared",
+    Obstacle.TOO_SHORT: "the runs are too short to resolve it: the kernel counts in ticks of 10 ms",
     Obstacle.TOO_WIDE: "the runs differ too much: an interval contains the limit",
-}
-AXES = {
-    "batch_size": "batch size",
-    "learning_rate": "learning rate",
-    "epochs": "number of epochs",
-    "threads": "number of threads",
-    "workers": "number of workers",
-    "device": "device",
 }
 DEVICES = {"cpu": "processors", "gpu": "GPUs"}
 # More pieces of evidence are in --json.
@@ -217,31 +210,9 @@ def _because(decision: Decision) -> Iterator[str]:
 def _evidence(decision: Decision) -> Iterator[str]:
     """The comparisons that decided it first, those that pairs settled last."""
     ordered = sorted(decision.comparisons, key=lambda one: (one.is_settled, one.outcome is not decision.outcome))
-    yield from map(_sentence, ordered[:MOST_EVIDENCE])
+    yield from map(sentence, ordered[:MOST_EVIDENCE])
     if len(ordered) > MOST_EVIDENCE:
         yield f"and {len(ordered) - MOST_EVIDENCE} more comparisons (--json)"
-
-
-def _sentence(one: Comparison) -> str:
-    metric = METRICS[one.metric]
-    if not one.reference:
-        unit = " %" if metric.kind == "points" else ""
-        return f"{metric.heading} of {one.subject}: {_span(one.interval)}{unit}; must be {_range(one.within)}"
-    pair = f"{one.subject} / {one.reference}" if metric.kind == "ratio" else f"{one.subject} - {one.reference}"
-    unit = " points" if metric.kind == "points" else ""
-    design = f" in {one.pairs} pairs" if one.pairs else ""
-    settled = ", which pairs decide" if one.is_settled else ""
-    return f"{metric.heading}, {pair}: {_span(one.interval)}{unit}{design}; must be {_range(one.within)}{settled}"
-
-
-def _span(found: Interval) -> str:
-    return f"{significant(found.estimate)} [{significant(found.lower)}, {significant(found.upper)}]"
-
-
-def _range(within: Range) -> str:
-    lower = "" if within.lower in (-inf, 0.0) and isfinite(within.upper) else f"above {within.lower:.4g}"
-    upper = "" if within.upper == inf else f"below {within.upper:.4g}"
-    return " and ".join(part for part in (lower, upper) if part)
 
 
 def cells(one: Verdict) -> tuple[str, str, str, str, str]:
