@@ -4,18 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_dlbench.judging.claims import (
-    Alike,
-    Effect,
-    Named,
-    Observed,
-    Obstacle,
-    Order,
-    Reaches,
-    Scope,
-    Steeper,
-    decide,
-)
+from pytest_dlbench.judging.claim_cases import Named, Observed
+from pytest_dlbench.judging.claim_rules import Alike, Effect, Order, Reaches, Scope, Steeper
+from pytest_dlbench.judging.claims import Obstacle, decide
 from pytest_dlbench.records.outcomes import ClaimOutcome
 from tests.doubles import records
 from tests.doubles.judged import judged

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from math import inf, isfinite
 
 from pytest_dlbench.judging import METRICS, Metric
-from pytest_dlbench.judging.claims import Axis, Compared, Comparison, Observed, Range
+from pytest_dlbench.judging.claim_cases import Axis, Observed
+from pytest_dlbench.judging.claim_rules import Compared, Range
+from pytest_dlbench.judging.claims import Comparison
 from pytest_dlbench.judging.intervals import Interval
 from pytest_dlbench.reporting.figures import significant
 from pytest_dlbench.reporting.published.names import title

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_dlbench.judging import is_sound
-from pytest_dlbench.judging.claims import Observed
+from pytest_dlbench.judging.claim_cases import Observed
 from pytest_dlbench.planning.sides import unlabelled
 from pytest_dlbench.records import Record, Run, RunOutcome
 from pytest_dlbench.storing import recorded

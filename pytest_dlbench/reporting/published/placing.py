@@ -7,7 +7,8 @@ from enum import StrEnum
 from math import log
 
 from pytest_dlbench.judging import METRICS, summarise
-from pytest_dlbench.judging.claims import Observed, is_cut_short
+from pytest_dlbench.judging.claim_cases import Observed
+from pytest_dlbench.judging.claims import is_cut_short
 from pytest_dlbench.reporting.published import names
 from pytest_dlbench.reporting.published.studies import Figure, numbered, studies
 

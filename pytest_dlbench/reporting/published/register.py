@@ -8,7 +8,9 @@ from typing import Any
 
 import msgspec
 
-from pytest_dlbench.judging.claims import RULES, Decision, Named, Observed, Rule, Scope, decide
+from pytest_dlbench.judging.claim_cases import Named, Observed
+from pytest_dlbench.judging.claim_rules import RULES, Rule, Scope
+from pytest_dlbench.judging.claims import Decision, decide
 from pytest_dlbench.reporting.published import names
 from pytest_dlbench.reporting.published.placing import our_model
 from pytest_dlbench.reporting.published.studies import HERE, figures, flaws

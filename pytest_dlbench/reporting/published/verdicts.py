@@ -6,20 +6,9 @@ from math import isfinite
 from typing import Any
 
 from pytest_dlbench.judging import METRICS
-from pytest_dlbench.judging.claims import (
-    FEWEST_STEPS,
-    Alike,
-    Comparison,
-    Decision,
-    Effect,
-    Named,
-    Obstacle,
-    Order,
-    Reaches,
-    Rule,
-    Scope,
-    Steeper,
-)
+from pytest_dlbench.judging.claim_cases import Named
+from pytest_dlbench.judging.claim_rules import Alike, Effect, Order, Reaches, Rule, Scope, Steeper
+from pytest_dlbench.judging.claims import FEWEST_STEPS, Comparison, Decision, Obstacle
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.records.outcomes import ClaimOutcome
 from pytest_dlbench.reporting import foreign

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_dlbench.judging.claims import Alike, Effect, Named, Observed, Order, Reaches, Scope, Steeper, decide
+from pytest_dlbench.judging.claim_cases import Named, Observed
+from pytest_dlbench.judging.claim_rules import Alike, Effect, Order, Reaches, Scope, Steeper
+from pytest_dlbench.judging.claims import decide
 from pytest_dlbench.reporting.published.evidence import sentence
 from pytest_dlbench.reporting.published.names import FRAMEWORKS, title
 from tests.doubles.judged import judged

@@ -9,19 +9,9 @@ import pytest
 
 from pytest_dlbench import DATASETS
 from pytest_dlbench.judging import METRICS
-from pytest_dlbench.judging.claims import (
-    RULES,
-    Alike,
-    Effect,
-    Named,
-    Obstacle,
-    Order,
-    Reaches,
-    Scope,
-    Steeper,
-    decide,
-    needs_gpu,
-)
+from pytest_dlbench.judging.claim_cases import Named
+from pytest_dlbench.judging.claim_rules import RULES, Alike, Effect, Order, Reaches, Scope, Steeper
+from pytest_dlbench.judging.claims import Obstacle, decide, needs_gpu
 from pytest_dlbench.records.outcomes import ClaimOutcome
 from pytest_dlbench.reporting.published import placing, register, studies, verdicts
 from pytest_dlbench.reporting.published.names import FRAMEWORKS
