@@ -50,7 +50,7 @@ class Named:
 
 
 def at_any_scale(one: Observed) -> Hashable:
-    """A case without its scale: where the whole recipe is needed, the others are not in scope."""
+    """A case and its machine without the scale, on which the figures of a step hardly depend if batches are equal."""
     case = one.case
     # The size of a batch may be the recipe's in one session and a setting in another.
     settings = tuple(sorted((name, str(value)) for name, value in case.settings.items() if name != "batch_size"))
@@ -62,6 +62,7 @@ def at_any_scale(one: Observed) -> Hashable:
         case.threads,
         case.workers,
         one.context.batch_size,
+        one.context.machine.name,
         settings,
     )
 

@@ -16,12 +16,11 @@ from enum import StrEnum
 from pytest_dlbench.judging import verdicts
 from pytest_dlbench.judging.claim_cases import Observed
 from pytest_dlbench.judging.claim_rules import Candidate, Compared, Effect, Order, Range, Rule, Steeper, values_of
-from pytest_dlbench.judging.comparable import FEWEST_RUNS
+from pytest_dlbench.judging.comparable import FEWEST_RUNS, is_whole_recipe
 from pytest_dlbench.judging.intervals import Interval
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.metrics import METRICS
 from pytest_dlbench.judging.readings import timed_steps
-from pytest_dlbench.records import Context
 from pytest_dlbench.records.outcomes import ClaimOutcome
 
 # The steps that a run must have after its warm-up for metrics of single steps.
@@ -50,9 +49,9 @@ class Comparison:
 
     ``interval`` has 5 % in either tail, ``corrected`` that over the number of comparisons of the claim. ``pairs`` is
     how many pairs the two cases ran in, 0 if they ran one after the other. ``of`` is equal for comparisons of the same
-    two cases in different sessions and at different scales. ``is_settled``: it is open and does not count, because
-    pairs of the same two cases decide. Both intervals are wider by ``resolution`` on either side than the runs alone
-    would make them.
+    two cases on one machine in different sessions and at different scales. ``is_settled``: it is open and does not
+    count, because pairs of the same two cases decide. Both intervals are wider by ``resolution`` on either side than
+    the runs alone would make them.
     """
 
     subject: str
@@ -115,7 +114,8 @@ def decide(rules: Sequence[Rule], observed: Sequence[Observed]) -> Decision:
     if outcomes == {ClaimOutcome.HOLDS} and not found.obstacles:
         return Decision(outcome=ClaimOutcome.HOLDS, comparisons=comparisons)
     # What is missing comes first: without it more runs of the other cases decide nothing.
-    why_open = Obstacle.TOO_SHORT if any(one.is_too_short for one in comparisons) else Obstacle.TOO_WIDE
+    still_open = [one for one in comparisons if one.outcome is ClaimOutcome.UNDECIDED and not one.is_settled]
+    why_open = Obstacle.TOO_SHORT if all(one.is_too_short for one in still_open) else Obstacle.TOO_WIDE
     obstacle = found.obstacles[0] if found.obstacles else why_open
     return Decision(outcome=ClaimOutcome.UNDECIDED, obstacle=obstacle, comparisons=comparisons, missing=missing)
 
@@ -178,7 +178,7 @@ def _in_scope(rule: Rule, observed: Sequence[Observed]) -> tuple[list[Observed],
         (Obstacle.NOT_RUN, lambda one: one.case.workers == 1 or _is_of_workers(rule)),
         (Obstacle.NOT_RUN, lambda one: one.case.model in scope.models and _is_of(metric, one)),
         (Obstacle.OTHER_DATA, lambda one: not scope.datasets or one.case.dataset in scope.datasets),
-        (Obstacle.CUT_SHORT, lambda one: not (metric.needs_whole_recipe and is_cut_short(one.context))),
+        (Obstacle.CUT_SHORT, lambda one: not metric.needs_whole_recipe or is_whole_recipe(one.case, one.context)),
         (Obstacle.TOO_FEW_RUNS, lambda one: len(values_of(metric, one)) >= FEWEST_RUNS),
     )
     cases = list(observed)
@@ -200,11 +200,6 @@ def _is_of_workers(rule: Rule) -> bool:
 
 def _is_of(metric: Metric, one: Observed) -> bool:
     return metric.purpose is None or all(run.purpose == metric.purpose for run in one.runs)
-
-
-def is_cut_short(context: Context) -> bool:
-    """Whether a training ended before its recipe did, so that its accuracy is not the recipe's."""
-    return context.recipe_steps is not None and context.steps < context.recipe_steps
 
 
 def _has_steps(metric: Metric, one: Observed) -> bool:

@@ -3,13 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_dlbench.records import Context
+from pytest_dlbench.records import Case, Context
 from pytest_dlbench.records.reasons import Difference
 
 # Older files call it "shared", because there was no other rule then.
 FIRST_RULE = "glorot"
 # Two runs are too few to estimate the spread of runs.
 FEWEST_RUNS = 3
+# The scale whose only limit is the recipe.
+WHOLE = "full"
 # Fewer sessions are too few to estimate the spread of sessions.
 KNOWN_SESSIONS = 5
 # The number of reference sessions, after which level shifts are detected.
@@ -32,6 +34,11 @@ def obstacles(old: Context, new: Context) -> tuple[Difference, ...]:
         "settings of execution": (_names(old), _names(new)),
     }
     return _differences(pairs)
+
+
+def is_whole_recipe(case: Case, context: Context) -> bool:
+    """Whether a training was as long as the recipe of its network: suites have shorter ones below scale full."""
+    return case.scale == WHOLE and context.steps >= (context.recipe_steps or 0)
 
 
 def _names(context: Context) -> str:

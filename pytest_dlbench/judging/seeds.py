@@ -29,11 +29,6 @@ class SharedSeeds:
     p_value: float
 
     @property
-    def least_difference(self) -> float:
-        """By how many percentage points the means of two frameworks differ that their runs can distinguish (5 %)."""
-        return float(1.96 * np.sqrt(2 / self.seeds) * self.of_frameworks)
-
-    @property
     def is_different(self) -> bool:
         """Whether the runs show that some frameworks reach another accuracy."""
         return self.p_value < ALPHA

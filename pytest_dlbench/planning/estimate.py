@@ -57,7 +57,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """Wall seconds of one run; ``is_measured`` if they are from journals."""
+    """Wall seconds of one run; ``is_measured`` if they are those of the same case in a journal."""
 
     seconds: float
     is_measured: bool
@@ -104,27 +104,36 @@ class Estimator:
         if not is_exact:
             return context.machine.name == self._machine.name
         are_as_long = context.steps == outline.steps or (outline.least_seconds and context.steps > outline.steps)
-        return bool(are_as_long and self._has_steps_of(context, outline))
+        is_as_large = context.batch_size == outline.recipe.batch_size
+        return bool(are_as_long and is_as_large and self._is_of_network(context, outline))
 
-    def _has_steps_of(self, context: Context, outline: Outline) -> bool:
-        """Whether a step was the same: on this machine, of this network and size of batch."""
-        now = (self._machine.name, outline.recipe.batch_size, self.size(outline.network).digest)
-        return (context.machine.name, context.batch_size, context.network_digest) == now
+    def _is_of_network(self, context: Context, outline: Outline) -> bool:
+        """Whether this machine trained this network."""
+        now = (self._machine.name, self.size(outline.network).digest)
+        return (context.machine.name, context.network_digest) == now
+
+    def _larger(self, context: Context, outline: Outline) -> float:
+        """How many times as large as that of earlier runs a batch is."""
+        return outline.recipe.batch_size / (context.batch_size or outline.recipe.batch_size)
 
     def _of_another_length(self, outline: Outline) -> float | None:
-        """From the newest trainings that had the same steps, but fewer or more of them."""
+        """From the newest trainings of the same network and number of threads at another scale.
+
+        Their steps are longer or shorter in proportion to the batches, which is too long where these are smaller: a
+        larger batch has the better use of a processor.
+        """
         if outline.purpose != "training":
             return None
         tests = 1 + len(evaluations(outline.recipe, outline.dataset, outline.case.scale, outline.steps))
         for session in self._past:
             found = [
                 run.other_seconds
-                + max(run.step_seconds * outline.steps, outline.least_seconds)
+                + max(run.step_seconds * self._larger(run.context, outline) * outline.steps, outline.least_seconds)
                 + run.evaluation_seconds * tests
                 for case in session.cases.values()
                 if _is_alike(case, outline.case)
                 for run in session.runs.get(case.id, ())
-                if run.step_seconds and self._has_steps_of(run.context, outline)
+                if run.step_seconds and self._is_of_network(run.context, outline)
             ]
             if found:
                 return median(found)
@@ -188,11 +197,12 @@ def _past_run(run: Run, context: Context) -> PastRun:
         return PastRun(context=context, seconds=run.wall_seconds)
     steps, evaluation = run.training.step_seconds, run.evaluation.seconds
     # What a first step takes longer than the others, to compile for example, is taken once.
-    repeated = median(steps) * len(steps) + evaluation * max(1, len(run.curve))
+    usual = median(steps[1:] or steps)
+    repeated = usual * len(steps) + evaluation * max(1, len(run.curve))
     return PastRun(
         context=context,
         seconds=run.wall_seconds,
-        step_seconds=median(steps),
+        step_seconds=usual,
         evaluation_seconds=evaluation,
         other_seconds=max(0.0, run.wall_seconds - repeated),
     )

@@ -2,7 +2,6 @@
 
 import fcntl
 import gzip
-import lzma
 import os
 import tempfile
 import zlib
@@ -166,15 +165,34 @@ def read_journal(path: Path) -> Iterator[Entry | Damage]:
 
 
 def _expanded(content: bytes, path: Path) -> bytes:
-    kind, again, expand = (
-        ("xz", "xz", lzma.decompress) if path.suffix == ".xz" else ("gzip", "gzip -n", gzip.decompress)
-    )
+    return _of_xz(content, path) if path.suffix == ".xz" else _of_gzip(content, path)
+
+
+def _of_gzip(content: bytes, path: Path) -> bytes:
     try:
-        return expand(content)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        return gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise _incomplete("gzip", "gzip -n", path, error) from error
+
+
+def _of_xz(content: bytes, path: Path) -> bytes:
+    try:
+        # A Python that was built without liblzma lacks it.
+        import lzma  # noqa: PLC0415
+    except ImportError as error:
         raise FileFormatError(
-            f"{path}: not a complete {kind} file ({error}); restore it, or compress the journal again with {again}"
+            f"{path}: this Python has no lzma to read it ({error}); expand it with xz -d, or use a Python that has it"
         ) from error
+    try:
+        return lzma.decompress(content)
+    except (EOFError, lzma.LZMAError) as error:
+        raise _incomplete("xz", "xz", path, error) from error
+
+
+def _incomplete(kind: str, again: str, path: Path, error: Exception) -> FileFormatError:
+    return FileFormatError(
+        f"{path}: not a complete {kind} file ({error}); restore it, or compress the journal again with {again}"
+    )
 
 
 def read_lines(content: bytes, where: str) -> Iterator[Entry | Damage]:

@@ -48,7 +48,9 @@ def test_the_text_states_claim_source_verdict_evidence_and_flaws(journals, capsy
     out = capsys.readouterr().out
     assert "thesis-lenet-cpu: does not hold" in out
     assert "On a processor, CNTK is faster on LeNet than PyTorch, MXNet, TensorFlow and Caffe. (thesis, app" in out
-    assert "samples/s on gatech-lenet (digits28, 2 threads, batch 64), CNTK / PyTorch: 0.25" in out
+    assert (
+        "samples/s on gatech-lenet (digits28, 2 threads, batch 64, scale quick, Acme 9000), CNTK / PyTorch: 0.25" in out
+    )
     assert "flaw: each framework's own network files" in out
 
 

@@ -10,6 +10,7 @@ from pytest_dlbench.judging.claims import Obstacle, decide
 from pytest_dlbench.records.outcomes import ClaimOutcome
 from tests.doubles import records
 from tests.doubles.judged import judged
+from tests.doubles.records import machine
 
 A, B, C = (Named(published=name.upper(), ours=(name,)) for name in ("pytorch", "jax", "mxnet"))
 LUA = Named(published="Torch", ours=())
@@ -18,7 +19,7 @@ HOLDS, NOT, OPEN = ClaimOutcome.HOLDS, ClaimOutcome.DOES_NOT_HOLD, ClaimOutcome.
 
 
 def observed(framework="pytorch", *, session="today", recipe=None, **changes):
-    found = judged(framework, changes.pop("model", MODEL), session=session, **changes)
+    found = judged(framework, changes.pop("model", MODEL), session=session, **{"scale": "full", **changes})
     return Observed(
         session=session, case=found.result.case, context=found.context, recipe=recipe or {}, runs=found.runs
     )
@@ -325,6 +326,27 @@ def test_pairs_at_another_scale_settle_what_needs_no_whole_recipe():
     apart = observed(spread=0.3), observed("jax", step=0.0115, spread=0.3)
     others = paired(observed(scale="smoke"), observed("jax", step=0.0115, scale="smoke"))
     assert outcomes(faster(), *apart, *others) == (HOLDS, None)
+
+
+@pytest.mark.parametrize("scale", ["quick", "smoke"])
+def test_short_recipes_decide_nothing_about_accuracy(scale):
+    rule = Order(scope=scope("accuracy"), first=A, others=(B,), at_least=5)
+    apart = observed(accuracy=0.95), observed("jax", accuracy=0.901)
+    assert outcomes(rule, *apart) == (OPEN, Obstacle.TOO_WIDE)
+    # A suite's own recipe was trained to its end.
+    context = {"steps": 50, "recipe_steps": 50}
+    sides = [
+        observed(name, accuracy=of, scale=scale, context=context) for name, of in (("pytorch", 0.95), ("jax", 0.8))
+    ]
+    assert outcomes(rule, *apart, *paired(*sides)) == (OPEN, Obstacle.TOO_WIDE)
+    assert outcomes(rule, *sides) == (OPEN, Obstacle.CUT_SHORT)
+
+
+def test_pairs_on_another_machine_settle_nothing():
+    apart = observed(spread=0.3), observed("jax", step=0.0115, spread=0.3)
+    context = {"machine": machine(name="other")}
+    others = paired(observed(context=context), observed("jax", step=0.0115, context=context))
+    assert outcomes(faster(), *apart, *others) == (OPEN, Obstacle.TOO_WIDE)
 
 
 def test_pairs_of_settings_settle_those_settings_alone():

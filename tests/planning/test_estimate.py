@@ -97,20 +97,20 @@ def test_with_unknown_steps_any_run_of_the_case_on_this_machine_counts(tmp_path)
     assert estimate(tmp_path, is_exact=False).seconds == 4.0
 
 
-def write_scale(folder, **changes):
+def write_scale(folder, steps=None, **changes):
     """The journal of a case at scale quick, whose steps take 0.1 s, and all else 9 s, with 1 s of an evaluation."""
     quick = replace(SETTINGS, scale="quick")
     outline = quick.outline(FRAMEWORKS["pytorch"], LENET, DATASETS["digits28"], DEVICES["cpu"])
-    steps = (0.1,) * outline.steps
+    taken = (0.1,) * (steps or outline.steps)
     run = records.run()
     run = replace(
         run,
         case=outline.case.id,
-        wall_seconds=9 + sum(steps),
-        training=replace(run.training, step_seconds=(3.0, *steps[1:])),
+        wall_seconds=9 + sum(taken),
+        training=replace(run.training, step_seconds=(3.0, *taken[1:])),
         evaluation=replace(run.evaluation, seconds=1.0),
     )
-    context = replace(CONTEXT, steps=outline.steps, **changes)
+    context = replace(CONTEXT, steps=len(taken), **changes)
     result = records.case_result(case=outline.case)
     journal = Journal(folder)
     journal.append(Entry(run=run, context=context))
@@ -129,15 +129,26 @@ def test_runs_of_another_scale_show_how_long_steps_and_evaluations_take(tmp_path
     assert not found.is_measured
 
 
+def test_steps_are_in_proportion_to_their_batches(tmp_path):
+    write_scale(tmp_path, batch_size=CONTEXT.batch_size // 2)
+    write_scale(tmp_path / "as large")
+    twice, once = (estimate(folder).seconds for folder in (tmp_path, tmp_path / "as large"))
+    assert twice - once == pytest.approx(OUTLINE.steps * 0.1)
+
+
+def test_the_first_of_two_steps_is_not_taken_for_a_usual_one(tmp_path):
+    write_scale(tmp_path, steps=2)
+    # At scale smoke one evaluation follows the steps, as in the run that is known.
+    assert estimate(tmp_path).seconds == pytest.approx(9 + OUTLINE.steps * 0.1)
+
+
 def test_runs_of_the_same_scale_come_first(tmp_path):
     write(tmp_path, 4.0, name="a")
     write_scale(tmp_path)
     assert estimate(tmp_path) == Estimate(seconds=4.0, is_measured=True)
 
 
-@pytest.mark.parametrize(
-    "changes", [{"batch_size": 1}, {"network_digest": "beef"}, {"machine": records.machine(name="other")}]
-)
+@pytest.mark.parametrize("changes", [{"network_digest": "beef"}, {"machine": records.machine(name="other")}])
 def test_steps_of_another_kind_show_nothing(tmp_path, changes):
     write_scale(tmp_path, **changes)
     assert estimate(tmp_path) == estimate(tmp_path / "none")

@@ -91,9 +91,11 @@ def conditions(cases: Sequence[Measured], device: str) -> str:
         return ""
     first, sizes = members[0], sorted({case.context.batch_size for case in members if case.context.batch_size})
     threads = f"{first.case.threads:,} thread{'' if first.case.threads == 1 else 's'}"
+    machine = first.context.machine
+    on = (machine.cpu_model, threads) if device == "cpu" else machine.gpus[:1]
     ends = " to ".join(f"{size:,}" for size in dict.fromkeys((*sizes[:1], *sizes[-1:])))
     batches = (f"batches of {ends}",) if ends else ()
-    return ", ".join((first.context.machine.cpu_model, threads, f"scale {first.case.scale}", *batches))
+    return ", ".join((*on, f"scale {first.case.scale}", *batches))
 
 
 def _times(cases: Sequence[Measured], device: str) -> Times:

@@ -67,6 +67,8 @@ def _facts(one: Observed, axis: Axis | None) -> Iterator[str]:
     for name, value in case.settings.items():
         if name not in ("batch_size", axis):
             yield f"{name.replace('_', ' ')} {value}"
+    yield f"scale {case.scale}"
+    yield from one.context.machine.gpus[:1] if case.device == "gpu" else (one.context.machine.cpu_model,)
 
 
 def _value(axis: Axis, value: float) -> str:

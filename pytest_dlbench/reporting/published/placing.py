@@ -8,7 +8,7 @@ from math import log
 
 from pytest_dlbench.judging import METRICS, summarise
 from pytest_dlbench.judging.claim_cases import Observed
-from pytest_dlbench.judging.claims import is_cut_short
+from pytest_dlbench.judging.comparable import is_whole_recipe
 from pytest_dlbench.reporting.published import names
 from pytest_dlbench.reporting.published.studies import Figure, numbered, studies
 
@@ -226,7 +226,7 @@ def _match(one: Placed, place: Place, cases: Sequence[Observed]) -> Matched:
     on_data = [case for case in same if place.dataset in ("", case.case.dataset)]
     if not on_data:
         return Matched(placed=one, unmatched=Unmatched.OTHER_DATA)
-    whole = [case for case in on_data if not (metric.needs_whole_recipe and is_cut_short(case.context))]
+    whole = [case for case in on_data if not metric.needs_whole_recipe or is_whole_recipe(case.case, case.context)]
     if not whole:
         return Matched(placed=one, unmatched=Unmatched.CUT_SHORT)
     known = [case for case in whole if place.metric in summarise(case.runs)]

@@ -62,16 +62,17 @@ def _matters(cases: Sequence[Measured]) -> Iterator[str]:
 def _accuracy(cases: Sequence[Measured]) -> Iterator[str]:
     """Whether the accuracy depends on it, where that was tested."""
     tested = whole.with_same_seeds(cases)
-    differing, networks = sum(one.is_different for one in tested.values()), many(len(tested), "network")
+    networks = many(len({model for model, _ in tested}), "network")
+    differing = len({model for (model, _), one in tested.items() if one.is_different})
     trained = "when all train the whole recipe from the same weights, on the same data in the same order"
     if differing:
         yield f"On {differing:,} of {networks}, accuracies of frameworks differ by more than chance {trained}."
     elif tested:
-        model, widest = max(tested.items(), key=lambda item: item[1].least_difference)
+        (model, dataset), widest = max(tested.items(), key=lambda item: item[1].of_frameworks)
         yield (
             f"No difference in accuracy was found: on {networks}, frameworks differ by no more than chance {trained}."
-            f" On {model}, the least certain of them, two would be distinguished if they were about"
-            f" {widest.least_difference:.1f} pp apart."
+            f" Only large differences would have been found on {model} ({dataset}), where accuracies with the same seed"
+            f" have a standard deviation of {widest.of_frameworks:.1f} pp over frameworks."
         )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pytest_dlbench.environments.execution import AUTOTUNE_BY_THEMSELVES
+from pytest_dlbench.judging.comparable import is_whole_recipe
 from pytest_dlbench.judging.equivalence import of_framework
 from pytest_dlbench.planning.sides import unlabelled
 from pytest_dlbench.records import Run
@@ -13,9 +14,6 @@ from pytest_dlbench.reporting.charts import Measured
 from pytest_dlbench.reporting.figures import significant
 from pytest_dlbench.reporting.study.document import Paragraph, Section, Table
 from pytest_dlbench.zoo import MODELS
-
-# The scale whose only limit is the recipe.
-WHOLE = "full"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +53,8 @@ def extent(cases: Sequence[Measured], baselines: Sequence[Measured] = ()) -> Ext
 
 
 def is_shortened(case: Measured) -> bool:
-    """Whether the training ended before its recipe does. Below scale full, suites have short recipes of their own."""
-    return case.case.scale != WHOLE or case.context.steps < (case.context.recipe_steps or 0)
+    """Whether a training was shorter than the recipe of its network."""
+    return not is_whole_recipe(case.case, case.context)
 
 
 def _known(names: Iterable[str]) -> tuple[str, ...]:

@@ -13,9 +13,9 @@ def claims(found: Sequence[Verdict]) -> Section:
     """Every claim, the decided ones with their evidence first."""
     rule = (
         "A claim holds if every interval is inside its limits, and does not hold if one is outside. If two cases also"
-        " ran in pairs and these decide, their intervals without pairs that contain a limit do not count. Pairs may be"
-        " from another machine than the runs that they settle. Batches have the sizes that the evidence names, often"
-        " smaller than the source's, above all for large networks."
+        " ran in pairs on the same machine and these decide, their intervals without pairs that contain a limit do not"
+        " count. Batches have the sizes that the evidence names, often smaller than the source's, above all for large"
+        " networks."
     )
     blocks: list[Block] = [Paragraph(text=f"The verdicts {verdicts.summary(found)}. {rule}")]
     decided = [one for one in found if one.decision.outcome is not ClaimOutcome.UNDECIDED]

@@ -237,12 +237,13 @@ def _subject(metric: str) -> str:
 
 def _confirmed(counts: Sequence[tuple[int, int]]) -> str:
     """Of how many cases several sessions found a change; empty if each had one session."""
-    confirmed = sum(found > 1 for found, _ in counts)
-    if all(sessions == 1 for _, sessions in counts):
+    repeated = [found for found, sessions in counts if sessions > 1]
+    confirmed = sum(found > 1 for found in repeated)
+    if not repeated:
         return ""
-    if confirmed in (0, len(counts)):
+    if len(repeated) == len(counts) and confirmed in (0, len(counts)):
         return f", {'' if confirmed else 'not '}confirmed in a second session"
-    return f", {confirmed:,} of them confirmed in a second session"
+    return f", {confirmed:,} of {len(repeated):,} that were repeated confirmed"
 
 
 def _open(cases: Sequence[Measured]) -> Iterator[str]:

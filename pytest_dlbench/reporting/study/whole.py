@@ -73,10 +73,10 @@ def _steps(members: Sequence[Measured]) -> str:
     return f"; a step is shortest in {first.case.framework}, and takes {times} times as long in {last.case.framework}"
 
 
-def with_same_seeds(cases: Sequence[Measured]) -> Mapping[str, seeds.SharedSeeds]:
-    """How far frameworks and seeds are apart, for each network that frameworks trained with the same seeds."""
+def with_same_seeds(cases: Sequence[Measured]) -> Mapping[Cell, seeds.SharedSeeds]:
+    """How far frameworks and seeds are apart, for each network and data set with the same seeds in all frameworks."""
     found = {cell: seeds.compare(_by_seed(members)) for cell, members in _of_cells(cases).items()}
-    return {model: one for (model, _), one in found.items() if one}
+    return {cell: one for cell, one in found.items() if one}
 
 
 def over_sessions(cases: Sequence[Measured], *, is_timed: bool) -> list[Measured]:

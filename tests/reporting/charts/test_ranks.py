@@ -45,13 +45,13 @@ def test_workloads_under_other_conditions_are_not_ranked_together(changes):
 
 
 def test_the_conditions_of_a_ranking_are_named():
-    sizes = [
-        judged(name, f"net-{number}", context={"batch_size": 32 + number})
-        for number in range(RANKED_DATASETS)
-        for name in ("jax", "mxnet")
-    ]
+    cells = [(name, f"net-{number}", number) for number in range(RANKED_DATASETS) for name in ("jax", "mxnet")]
+    sizes = [judged(name, model, context={"batch_size": 32 + number}) for name, model, number in cells]
     assert ranks.conditions(measured(*sizes), "cpu") == "Acme 9000, 2 threads, scale quick, batches of 32 to 39"
     assert ranks.conditions(measured(*sizes), "gpu") == ""
+    context = {"machine": machine(gpus=("NVIDIA H200",))}
+    on_gpu = [judged(name, model, device="gpu", context=context) for name, model, _ in cells]
+    assert ranks.conditions(measured(*on_gpu), "gpu") == "NVIDIA H200, scale quick, batches of 64"
     (note,) = ranks.chart(measured(*workloads(RANKED_DATASETS))).notes
     assert note.startswith("cpu (Acme 9000, 2 threads, scale quick, batches of 64): 8 workloads; ")
 

@@ -10,6 +10,7 @@ from pytest_dlbench.judging.claims import decide
 from pytest_dlbench.reporting.published.evidence import sentence
 from pytest_dlbench.reporting.published.names import FRAMEWORKS, title
 from tests.doubles.judged import judged
+from tests.doubles.records import machine
 
 A, B = (Named(published=name, ours=(name,)) for name in ("cntk", "tensorflow"))
 MODEL = "hkbu-fcn-s"
@@ -17,7 +18,7 @@ RECIPE = {"optimizer": {"learning_rate": 0.1}}
 
 
 def observed(framework="cntk", **changes):
-    found = judged(framework, MODEL, **{"threads": 1, **changes})
+    found = judged(framework, MODEL, **{"threads": 1, "scale": "full", **changes})
     return Observed(session="one", case=found.result.case, context=found.context, recipe=RECIPE, runs=found.runs)
 
 
@@ -31,23 +32,28 @@ def said(rule, *cases):
     return found.partition(": ")[0]
 
 
+# What all cases share.
+PLACE = "scale full, Acme 9000"
 ORDER = Order(scope=scope(), first=A, others=(B,))
 
 
 def test_two_frameworks_share_the_rest():
     found = sentence(decide([ORDER], [observed(), observed("tensorflow", step=0.02)]).comparisons[0])
-    assert found.startswith("step time on hkbu-fcn-s (digits28, 1 thread, batch 64), CNTK / TensorFlow: 0.500 [0.4")
+    assert found.startswith(
+        f"step time on hkbu-fcn-s (digits28, 1 thread, batch 64, {PLACE}), CNTK / TensorFlow: 0.500 [0.4"
+    )
     assert found.endswith("]; must be below 1")
 
 
 def test_conditions_that_are_not_the_usual_ones_are_stated():
     on_gpu = replace(ORDER, scope=scope(devices=("gpu",)))
-    assert said(on_gpu, *(observed(name, device="gpu") for name in ("cntk", "tensorflow"))) == (
-        "step time on hkbu-fcn-s (digits28, GPU, batch 64), CNTK / TensorFlow"
+    context = {"machine": machine(gpus=("NVIDIA H200",))}
+    assert said(on_gpu, *(observed(name, device="gpu", context=context) for name in ("cntk", "tensorflow"))) == (
+        "step time on hkbu-fcn-s (digits28, GPU, batch 64, scale full, NVIDIA H200), CNTK / TensorFlow"
     )
     changed = {"threads": 4, "settings": {"learning_rate": 0.5, "batch_size": 64}}
     assert said(ORDER, *(observed(name, **changed) for name in ("cntk", "tensorflow"))) == (
-        "step time on hkbu-fcn-s (digits28, 4 threads, batch 64, learning rate 0.5), CNTK / TensorFlow"
+        f"step time on hkbu-fcn-s (digits28, 4 threads, batch 64, learning rate 0.5, {PLACE}), CNTK / TensorFlow"
     )
 
 
@@ -58,31 +64,31 @@ def of_batch(size):
 @pytest.mark.parametrize(
     ("axis", "cases", "expected"),
     [
-        ("batch_size", (of_batch(50), of_batch(5000)), "(digits28, 1 thread) in CNTK, batch size 5,000 / 50"),
+        ("batch_size", (of_batch(50), of_batch(5000)), f"(digits28, 1 thread, {PLACE}) in CNTK, batch size 5,000 / 50"),
         (
             "threads",
             (observed(), observed(threads=4)),
-            "(digits28, batch 64) in CNTK, number of threads 4 / 1",
+            f"(digits28, batch 64, {PLACE}) in CNTK, number of threads 4 / 1",
         ),
         (
             "workers",
             (observed(), observed(workers=2)),
-            "(digits28, 1 thread, batch 64) in CNTK, number of workers 2 / 1",
+            f"(digits28, 1 thread, batch 64, {PLACE}) in CNTK, number of workers 2 / 1",
         ),
         (
             "device",
             (observed(), observed(device="gpu")),
-            "(digits28, batch 64) in CNTK, device GPU / processors",
+            "(digits28, batch 64, scale full) in CNTK, device GPU / processors",
         ),
         (
             "learning_rate",
             (observed(), observed(settings={"learning_rate": 0.5})),
-            "(digits28, 1 thread, batch 64) in CNTK, learning rate 0.5 / 0.1",
+            f"(digits28, 1 thread, batch 64, {PLACE}) in CNTK, learning rate 0.5 / 0.1",
         ),
         (
             "learning_rate",
             (observed(), observed(settings={"learning_rate": 0.00001})),
-            "(digits28, 1 thread, batch 64) in CNTK, learning rate 0.1 / 1e-05",
+            f"(digits28, 1 thread, batch 64, {PLACE}) in CNTK, learning rate 0.1 / 1e-05",
         ),
     ],
 )
@@ -96,21 +102,21 @@ def test_a_gain_is_of_a_setting_in_two_frameworks():
     rule = Steeper(scope=scope(), axis="threads", first=A, others=(B,))
     cases = [observed(name, threads=threads) for name in ("cntk", "tensorflow") for threads in (1, 2)]
     assert said(rule, *cases) == (
-        "step time on hkbu-fcn-s (digits28, batch 64), number of threads 2 / 1, CNTK / TensorFlow"
+        f"step time on hkbu-fcn-s (digits28, batch 64, {PLACE}), number of threads 2 / 1, CNTK / TensorFlow"
     )
 
 
 def test_points_are_subtracted():
     rule = Alike(scope=scope("accuracy"), frameworks=(A, B), within=2)
     found = sentence(decide([rule], [observed(), observed("tensorflow")]).comparisons[0])
-    assert found.startswith("accuracy on hkbu-fcn-s (digits28, 1 thread, batch 64), CNTK - TensorFlow: 0 [-")
+    assert found.startswith(f"accuracy on hkbu-fcn-s (digits28, 1 thread, batch 64, {PLACE}), CNTK - TensorFlow: 0 [-")
     assert "] points; must be above -2 and below 2" in found
 
 
 def test_a_level_is_in_percent_and_of_one_framework():
     rule = Reaches(scope=scope("accuracy"), frameworks=(A,), lower=90)
     found = sentence(decide([rule], [observed()]).comparisons[0])
-    assert found.startswith("accuracy on hkbu-fcn-s (digits28, 1 thread, batch 64) in CNTK: 95.0 [9")
+    assert found.startswith(f"accuracy on hkbu-fcn-s (digits28, 1 thread, batch 64, {PLACE}) in CNTK: 95.0 [9")
     assert found.endswith("] %; must be above 90")
 
 

@@ -85,7 +85,11 @@ def test_cases_that_a_second_session_confirms_are_counted():
     first, other = (in_session("1", CaseOutcome.REGRESSED, verdict()) for _ in range(2))
     again = in_session("2", CaseOutcome.REGRESSED, verdict())
     _, counts = rows(first, on("another", other), again)
-    assert "steps slower in 2 of 2 cases, 1 of them confirmed in a second session" in counts[0]
+    assert "steps slower in 2 of 2 cases, 1 of 1 that were repeated confirmed;" in counts[0]
+    _, counts = rows(first, on("another", other), again, on("another", again))
+    assert "steps slower in 2 of 2 cases, confirmed in a second session;" in counts[0]
+    _, counts = rows(first, on("another", other), in_session("2", CaseOutcome.PASSED, EQUIVALENT))
+    assert "steps slower in 2 of 2 cases, 0 of 1 that were repeated confirmed;" in counts[0]
 
 
 def test_a_change_that_only_a_second_session_found_is_one():
