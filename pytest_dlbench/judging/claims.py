@@ -115,7 +115,8 @@ def decide(rules: Sequence[Rule], observed: Sequence[Observed]) -> Decision:
         return Decision(outcome=ClaimOutcome.HOLDS, comparisons=comparisons)
     # What is missing comes first: without it more runs of the other cases decide nothing.
     still_open = [one for one in comparisons if one.outcome is ClaimOutcome.UNDECIDED and not one.is_settled]
-    why_open = Obstacle.TOO_SHORT if all(one.is_too_short for one in still_open) else Obstacle.TOO_WIDE
+    are_too_short = still_open and all(one.is_too_short for one in still_open)
+    why_open = Obstacle.TOO_SHORT if are_too_short else Obstacle.TOO_WIDE
     obstacle = found.obstacles[0] if found.obstacles else why_open
     return Decision(outcome=ClaimOutcome.UNDECIDED, obstacle=obstacle, comparisons=comparisons, missing=missing)
 

@@ -274,6 +274,13 @@ def test_a_share_of_ticks_is_known_no_better_than_a_tick(share, seconds, expecte
     assert outcomes(rule, waiting(share, seconds)) == expected
 
 
+def test_runs_that_differ_too_much_are_named_even_if_others_are_too_short():
+    rule = Reaches(scope=scope("iowait_share"), frameworks=(A, B), upper=0.1)
+    too_short, too_wide = waiting(0.0, 1.0), waiting(0.001, 100.0)
+    other = replace(too_wide, case=replace(too_wide.case, framework="jax"))
+    assert outcomes(rule, too_short, other) == (OPEN, Obstacle.TOO_WIDE)
+
+
 def test_runs_that_are_too_short_are_evidence_with_the_interval_that_they_allow():
     rule = Reaches(scope=scope("iowait_share"), frameworks=(A,), upper=0.1)
     ((short,), (long,)) = (decide([rule], [waiting(0.0, seconds)]).comparisons for seconds in (1.0, 100.0))

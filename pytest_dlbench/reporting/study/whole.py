@@ -5,6 +5,7 @@ from dataclasses import replace
 from statistics import fmean, median
 
 from pytest_dlbench.judging import METRICS, seeds
+from pytest_dlbench.judging.comparable import WHOLE
 from pytest_dlbench.reporting import figures
 from pytest_dlbench.reporting.charts import Measured, frameworks
 from pytest_dlbench.reporting.figures import significant
@@ -13,7 +14,7 @@ from pytest_dlbench.reporting.study.conditions import is_shortened, many
 from pytest_dlbench.reporting.study.document import Lacking, Paragraph, Section, Table
 
 TITLE = "Whole recipes"
-SCALE, SYNTHETIC = "full", "synthetic"
+SYNTHETIC = "synthetic"
 SESSION = (
     "pytest bench/test_training.py --dlbench-scale full --dlbench-models gatech-lenet --dlbench-datasets fashion-mnist"
     " --dlbench-frameworks all --dlbench-threads 1"
@@ -34,7 +35,7 @@ def section(cases: Sequence[Measured]) -> Section | Lacking:
     """A sentence for each network and data set, and a table of all cases."""
     found = _of_cells(cases)
     if not found:
-        because = f"no network was trained by its whole recipe, at scale {SCALE}, on real data"
+        because = f"no network was trained by its whole recipe, at scale {WHOLE}, on real data"
         return Lacking(title=TITLE, because=because, command=SESSION)
     datasets = dict.fromkeys(dataset for _, dataset in found)
     reported = "".join(f" {REPORTED[name]} on {name}." for name in datasets if name in REPORTED)
@@ -107,7 +108,7 @@ def _of_cells(cases: Sequence[Measured]) -> dict[Cell, list[Measured]]:
 def is_whole(case: Measured) -> bool:
     """Whether it trained a whole recipe on real data, and its accuracy is known."""
     one = case.case
-    is_asked = one.scale == SCALE and one.dataset != SYNTHETIC and not one.settings
+    is_asked = one.dataset != SYNTHETIC and not one.settings
     return is_asked and not is_shortened(case) and bool(_accuracies(case))
 
 
