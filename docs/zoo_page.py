@@ -9,7 +9,7 @@ from pytest_dlbench.model.shapes import show
 PAGE = Path(__file__).parent / "reference" / "zoo.md"
 HEAD = """# The zoo
 
-The models of five studies, two Transformers and a detector, each written once in the
+The models of five studies, two Transformers and two detectors, each written once in the
 [neutral vocabulary](vocabulary.md), in `pytest_dlbench/zoo/`.
 Parameters are trainable ones; multiply-adds are for one example, forward. `tests/zoo/test_zoo.py` compares both with
 the layers of the sources. Batch, length and optimiser are the source's own, which scale `full` trains: epochs, or steps
@@ -45,12 +45,12 @@ All others, and PyTorch before 2.0, are `unsupported`.
 
 ## Detectors
 
-`faster-rcnn-shapes` is Faster R-CNN (Ren et al. 2015) in a size for `shapes`, generated images with up to four circles,
-squares and triangles. `pytest bench -m detection` trains it on a CPU within minutes and certifies it, in PyTorch and
-JAX; TensorFlow, Keras, Paddle, MXNet and Chainer have it, too. All other frameworks, PyTorch before 1.9, and Paddle and
-MXNet in mixed precisions are `unsupported`. At scale full it reaches a `map50` of 0.92 in PyTorch (6 minutes) and 0.91
-in JAX (1 minute): one run each, on two cores of an AMD EPYC with other work going on, so that the times are not
-comparable.
+`faster-rcnn-shapes` is Faster R-CNN (Ren et al. 2015) in a size for `shapes`, generated images with up to four
+rectangles, ellipses and triangles. `pytest bench -m detection` trains it on a CPU within minutes and certifies it, in
+PyTorch and JAX; TensorFlow, Keras, Paddle, MXNet and Chainer have it, too. All other frameworks, PyTorch before 1.9,
+and Paddle and MXNet in mixed precisions are `unsupported`. At scale full it reaches a `map50` of 0.92 in PyTorch (6
+minutes) and 0.91 in JAX (1 minute): one run each, on two cores of an AMD EPYC with other work going on, so that the
+times are not comparable.
 
 Multiply-adds count the dense layers once for each region; RoIAlign and suppression, which multiply little, count as
 none. All that is random is decided before training, once for all frameworks: which anchors are scored, and in which
