@@ -1,11 +1,14 @@
 """What is in an environment, as a digest: two runs are alike only if their frameworks and builders were the same."""
 
 import hashlib
+import json
 import os
 import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from pytest_dlbench.environments.frameworks import Framework
 from pytest_dlbench.environments.placing import CURRENT, Place
@@ -34,7 +37,21 @@ def _distributions(python: str) -> str:
         # It lists every file with its hash.
         record = info / "RECORD"
         whole.update(record.read_bytes() if record.is_file() else b"")
+        whole.update(_editable(info).encode())
     return whole.hexdigest()
+
+
+def _editable(info: Path) -> str:
+    """The digest of the folder that an editable installation uses; empty if it is none.
+
+    Of this package, the worker is hashed anyway.
+    """
+    origin = info / "direct_url.json"
+    if info.name.startswith("pytest_dlbench-") or not origin.is_file():
+        return ""
+    found = json.loads(origin.read_bytes())
+    is_editable = found.get("dir_info", {}).get("editable", False)
+    return sources(Path(url2pathname(urlsplit(found["url"]).path))) if is_editable else ""
 
 
 def _folders(python: str) -> Iterator[Path]:

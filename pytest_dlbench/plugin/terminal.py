@@ -23,6 +23,7 @@ from pytest_dlbench.reporting.columns import Layout
 from pytest_dlbench.reporting.progress import Live
 from pytest_dlbench.running.progress import Progress, Silent
 from pytest_dlbench.storing import Entry, Journal
+from pytest_dlbench.storing.resuming import name_of
 
 if TYPE_CHECKING:
     from pytest_dlbench.plugin.artifacts import Ended, Published
@@ -57,6 +58,7 @@ class Reporter:
         self._config, self._terminal, self._options, self._session = config, terminal_reporter, options, session
         self._agenda = agenda
         self._unmeasured = 0
+        self._has_lost = False
         # Read now: while pytest captures a test's output, standard output is not a terminal.
         self.columns = int(terminal_reporter._tw.fullwidth) if terminal_reporter else 0
         self._is_terminal = bool(terminal_reporter and terminal_reporter.isatty and terminal_reporter._tw.hasmarkup)
@@ -150,6 +152,7 @@ class Reporter:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         if not (output := getattr(node, "workeroutput", {})):
+            self._find_journal(node.workerinput["workerid"])
             return
         # Every worker of pytest-xdist collects the same matrix.
         self._skipped = codec.convert(output.get("dlbench_left_out", []), list[SkippedCell], "skipped cells")
@@ -158,6 +161,15 @@ class Reporter:
         self._taken += output.get("dlbench_taken", 0)
         if "dlbench_machine" in output:
             self._config.stash[MACHINE] = codec.convert(output["dlbench_machine"], Machine, "machine")
+
+    def _find_journal(self, worker: str) -> None:
+        """The journal of a process of pytest-xdist that died, and could not name it."""
+        if not self._is_reported:
+            return
+        for path in self._options.journals.glob(f"*-{worker}.jsonl"):
+            if name_of(path) == self._session().journal.session:
+                self._journals.add(str(path))
+                self._has_lost = True
 
     @property
     def _has_session(self) -> bool:
@@ -213,8 +225,9 @@ class Reporter:
             self.progress.clear()
 
     def _end(self, session: pytest.Session) -> None:
-        """Mark the journals: a session that was interrupted, or stopped at a failure, can be resumed."""
-        has_run_all = session.exitstatus in COMPLETE and not session.shouldstop and not session.shouldfail
+        """Mark the journals: a session that was interrupted, stopped at a failure, or lost a process can be resumed."""
+        is_stopped = session.shouldstop or session.shouldfail or self._has_lost
+        has_run_all = session.exitstatus in COMPLETE and not is_stopped
         for path in map(Path, self._written()) if has_run_all else ():
             # Without the mark it could be resumed, and nothing would be left to run.
             with suppress(OSError):

@@ -10,20 +10,24 @@ from pytest_dlbench.environments.placing import Place
 WORKER_FOLDER = Path(__file__).parent.parent / "worker"
 
 # A short list, never all of os.environ: variables that are not listed cannot affect a figure.
+# Those that choose what computes: other values make other figures.
+OF_FIGURES = (
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "CUDA_HOME",
+    "XLA_FLAGS",
+    "ONEDNN_MAX_CPU_ISA",
+    "MKL_ENABLE_INSTRUCTIONS",
+)
 INHERITED = (
     "PATH",
     "LANG",
     "LC_ALL",
     "TMPDIR",
     "TZ",
-    "LD_LIBRARY_PATH",
-    "LD_PRELOAD",
-    "CUDA_HOME",
     "CUDA_VISIBLE_DEVICES",
     "PYTHONDONTWRITEBYTECODE",
-    "XLA_FLAGS",
-    "ONEDNN_MAX_CPU_ISA",
-    "MKL_ENABLE_INSTRUCTIONS",
+    *OF_FIGURES,
 )
 
 # Every numerical library reads one of these when it is loaded; XLA's CPU thread pool reads NPROC.

@@ -2,12 +2,13 @@
 
 ``machine_class=NAME/date=YYYY-MM-DD/SESSION-CHECKSUM.parquet``, one file per session and one row per run: pandas,
 Polars, DuckDB and Spark read the whole folder as one table. Session names are unique, so writers never conflict; files
-never change. The checksum is the beginning of the file's SHA-256: pages have checksums of their own, but not the names
-of columns, nor where their pages are.
+never change, except that a resumed session replaces its own. The checksum is the beginning of the file's SHA-256: pages
+have checksums of their own, but not the names of columns, nor where their pages are.
 """
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -30,6 +31,8 @@ PARTITION = re.compile(r"machine_class=(?P<machine>[^/]+)/date=(?P<date>\d{4}-\d
 CHECKSUM = re.compile(r"-[0-9a-f]{12}-([0-9a-f]{16})\.parquet$")
 # The key of the facts about hooks' metrics in a file's metadata.
 METRICS = "dlbench_metrics"
+# The columns that identify a run, and what became of its case: an interrupted one is finished by a resumed session.
+IDENTITY = ("case", "framework", "began", "run", "case_outcome")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,23 +65,29 @@ class History:
     ) -> str:
         """Write one session's rows, with the columns of ``kinds``, atomically; returns the address of the file.
 
-        ``metrics`` are the facts of columns that are no built-in metrics. ``name`` is that of the session, 12 digits; a
-        resumed one may have written its file before it was interrupted.
+        ``metrics`` are the facts of columns that are no built-in metrics. ``name`` is that of the session, 12 digits.
+        The file that a resumed one wrote before it was interrupted is replaced, if it does not have all of these rows.
         """
         now = datetime.now(UTC)
         name = name or uuid4().hex[:12]
-        if is_resumed and (written := self._written(name, machine)):
+        written = self._written(name, machine) if is_resumed else ""
+        if written and self._has(written, rows):
             return written
-        session = f"{now:%Y%m%dT%H%M%S}-{name}"
+        session, day = f"{now:%Y%m%dT%H%M%S}-{name}", f"{now:%Y-%m-%d}"
+        if written and (found := PARTITION.search(written)):
+            session, day = Path(written).name.rpartition("-")[0], found["date"]
         facts = {METRICS: codec.encode_line(list(metrics))} if metrics else None
         content = encode([{"session": session, **row} for row in rows], {"session": "string", **kinds}, facts)
-        place = f"machine_class={folder_name(machine)}/date={now:%Y-%m-%d}/{session}-{_checksum(content)}.parquet"
+        place = f"machine_class={folder_name(machine)}/date={day}/{session}-{_checksum(content)}.parquet"
         system, root = self._opened()
         if isinstance(system, _Local):
             write_whole(Path(root, place), content)
         else:
             # An object becomes visible only once it is complete.
             system.pipe_file(f"{root}/{place}", content)
+        # A damaged one had the same name.
+        if written and not written.endswith(place):
+            system.rm_file(written)
         return f"{self.address.rstrip('/')}/{place}"
 
     def read(
@@ -109,6 +118,14 @@ class History:
         system, root = self._opened()
         found = (path for path in system.find(root) if f"machine_class={machine}/" in path and f"-{name}-" in path)
         return next(found, "")
+
+    def _has(self, where: str, rows: Sequence[Mapping[str, Cell]]) -> bool:
+        """Whether the file in this place has these rows; a damaged one has not."""
+        try:
+            there = _table(where, self._opened()[0].cat_file(where), IDENTITY).to_pylist()
+        except (FileFormatError, arrow().ArrowException, ValueError):
+            return False
+        return Counter(map(_identity, there)) == Counter(map(_identity, rows))
 
     def _opened(self) -> tuple[Any, str]:
         """The file system of the address and the path in it."""
@@ -145,6 +162,13 @@ class _Local:
 
     def cat_file(self, path: str) -> bytes:
         return Path(path).read_bytes()
+
+    def rm_file(self, path: str) -> None:
+        Path(path).unlink()
+
+
+def _identity(row: Mapping[str, Cell]) -> tuple[Cell, ...]:
+    return tuple(row.get(column) for column in IDENTITY)
 
 
 def _checksum(content: bytes) -> str:

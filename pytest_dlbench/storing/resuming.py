@@ -106,6 +106,12 @@ def _named(path: Path) -> Path:
     return path
 
 
+def name_of(path: Path) -> str:
+    """The name of a journal's session; empty in journals of older versions."""
+    entries = (entry for entry in read_journal(path) if isinstance(entry, Entry))
+    return next((entry.session for entry in entries if entry.session), "")
+
+
 def _newest(folder: Path) -> Path | None:
     """The newest journal whose session was interrupted."""
     for path in sorted(folder.glob("*.jsonl"), reverse=True):

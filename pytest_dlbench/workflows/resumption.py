@@ -1,6 +1,7 @@
 """Takes finished runs from the journal of the interrupted session that this one goes on with."""
 
 import hashlib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -11,6 +12,7 @@ from pytest_dlbench.environments import contents
 from pytest_dlbench.environments.placing import Place
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.records import Run, codec
+from pytest_dlbench.running.launch import OF_FIGURES
 from pytest_dlbench.running.run_spec import NetworkSpec, OperatorSpec, ProgramSpec, RunSpec, recipe_json
 from pytest_dlbench.storing.resuming import FinishedRuns
 
@@ -49,7 +51,10 @@ class Resumption:
             "samplers": sorted(self.samplers),
             "metrics": sorted(self.settings.metrics),
         }
-        return hashlib.sha256(codec.encode_line(parts | _training(spec))).hexdigest()[:16]
+        # Runs without any are those of sessions that are older.
+        inherited = {name: os.environ[name] for name in OF_FIGURES if name in os.environ}
+        variables = {"variables": inherited} if inherited else {}
+        return hashlib.sha256(codec.encode_line(parts | variables | _training(spec))).hexdigest()[:16]
 
 
 def _training(spec: RunSpec) -> dict[str, Any]:

@@ -29,6 +29,11 @@ def make_runs(
             if made is not None:
                 made.append(run)
 
+    def recorded(index: int) -> Run | None:
+        if known := session.resumption.take(spec, index):
+            session.examiner.remember(spec, known)
+        return known
+
     return train_series(
         spec,
         runs,
@@ -38,7 +43,7 @@ def make_runs(
         examine=session.examiner.examine,
         repeats=repeats,
         first=first,
-        recorded=lambda index: session.resumption.take(spec, index),
+        recorded=recorded,
         hosts=session.hosts,
     )
 

@@ -65,12 +65,23 @@ class Examiner:
         unclear = unchecked(measured, spec.case.device)
         return replace(valid, invalid=(*valid.invalid, unclear)) if unclear else valid
 
-    def _compared(self, spec: NetworkSpec, run: Run, found: Inference) -> Run:
-        """The run with how its outputs differ from those of the session's first framework; failed if by too much."""
+    def remember(self, spec: RunSpec, run: Run) -> None:
+        """Compare the outputs of later runs with those of this one, which an interrupted session has examined."""
+        is_finished = isinstance(spec, NetworkSpec) and run.outcome is RunOutcome.FINISHED
+        if is_finished and run.inference and run.inference.sketch:
+            self._reference(spec, run, run.inference)
+
+    def _reference(self, spec: NetworkSpec, run: Run, found: Inference) -> tuple[str, tuple[float, ...]]:
+        """The session's first framework of these weights and examples, and its outputs."""
         data, recipe = spec.data.digest, spec.recipe
         given = spec.weights.digest if spec.weights else recipe.init
         key = (spec.network.digest, data, given, run.seed, recipe.batch_size, recipe.precision, recipe.tf32)
-        reference, sketch = self._sketches.setdefault(key, (spec.framework.name, found.sketch))
+        return self._sketches.setdefault(key, (spec.framework.name, found.sketch))
+
+    def _compared(self, spec: NetworkSpec, run: Run, found: Inference) -> Run:
+        """The run with how its outputs differ from those of the session's first framework; failed if by too much."""
+        recipe = spec.recipe
+        reference, sketch = self._reference(spec, run, found)
         deviation = deviation_of(found.sketch, sketch)
         run = replace(run, inference=replace(found, reference=reference, deviation=deviation))
         bound = output_bound(recipe.precision, spec.case.device, recipe.execution)

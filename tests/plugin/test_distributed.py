@@ -1,5 +1,6 @@
 """pytest-xdist: several sessions, one measured worker at a time."""
 
+import json
 from datetime import datetime
 from itertools import pairwise
 
@@ -22,6 +23,35 @@ def test_two_workers_never_measure_at_once_and_all_results_are_collected(suite):
     # `began` is slightly before the worker starts, and is stored in milliseconds.
     assert all(began + seconds <= later + 0.002 for (began, seconds), (later, _) in pairwise(spans))
     assert (suite.path / "junit.xml").read_text().count("dlbench_outcome") == 4
+
+
+# A process of pytest-xdist that ends in its second case, as if it were killed.
+DIES = """
+import os
+from pytest_dlbench.storing import Journal
+appended, results = Journal.append, []
+
+def append(self, entry):
+    appended(self, entry)
+    results.extend([entry] if entry.result else [])
+    if len(results) == 2 and os.environ.get("PYTEST_XDIST_WORKER") == "gw0":
+        os._exit(1)
+
+Journal.append = append
+"""
+
+
+def test_what_a_process_measured_before_it_died_is_in_all_files(suite):
+    suite.write(models=("softmax", "two-layers", "three-layers"))
+    (suite.path / "dies.py").write_text(DIES)
+    result = suite.run("-p", "dies", "-n1", "--dlbench-runs=1", "--dlbench-json=session.json")
+    assert result.ret == 1
+    cases = json.loads((suite.path / "session.json").read_text())["cases"]
+    assert sorted(case["result"]["case"]["model"] for case in cases) == ["softmax", "three-layers", "two-layers"]
+    assert len(list(suite.path.glob(".dlbench/*.jsonl"))) == 2
+    result.stdout.fnmatch_lines(["journal: *-gw0.jsonl", "journal: *-gw1.jsonl"])
+    # The case that it was in has no verdict in the terminal's table: the session can be resumed.
+    assert suite.run("--dlbench-resume", "--dlbench-runs=1").ret == 0
 
 
 def test_a_failure_in_a_worker_fails_the_session(suite):

@@ -15,6 +15,7 @@ import pytest
 
 from pytest_dlbench.cli.main import main
 from pytest_dlbench.storing import Damage, Entry, read_journal
+from pytest_dlbench.storing.history import History
 
 # Each takes the start of a session: two seconds.
 KILLS = 20 if os.environ.get("CI_FULL") == "1" else 5
@@ -250,6 +251,14 @@ def test_a_changed_builder_makes_all_runs_again(small, tmp_path):
     assert len(set(conditions)) == 2
 
 
+def test_another_value_of_an_inherited_variable_makes_all_runs_again(small, monkeypatch):
+    killed(small, 3, "--dlbench-runs=2", "-k", "softmax")
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
+    result = small.run("--dlbench-resume", "--dlbench-runs=2", "-k", "softmax")
+    assert result.ret == 0
+    assert len(runs(small)) > 3
+
+
 def test_more_runs_than_before_take_the_recorded_ones(small):
     killed(small, 4, "--dlbench-runs=3", "-k", "softmax")
     assert small.run("--dlbench-resume", "--dlbench-runs=5", "-k", "softmax", "--dlbench-json=all.json").ret == 0
@@ -312,6 +321,23 @@ def test_a_session_killed_after_it_wrote_the_history_does_not_add_its_runs_twice
     assert result.ret == 0
     (path,) = (small.path / "history").rglob("*.parquet")
     result.stdout.fnmatch_lines([f"history: {path}"])
+
+
+def test_a_resumed_session_adds_to_the_history_what_was_missing(small):
+    stops = DIES.format(after=3).replace("SIGKILL", "SIGINT")
+    arguments = ("--dlbench-runs=2", "--dlbench-history=history")
+    with start(small, *arguments, plugin=stops) as process:
+        assert process.wait(120) == 2
+    (before,) = (small.path / "history").rglob("*.parquet")
+    assert small.run(*arguments, "--dlbench-resume").ret == 0
+    (after,) = (small.path / "history").rglob("*.parquet")
+    assert after != before
+    rows = History(address=str(small.path / "history")).read().rows
+    assert sorted(zip(rows["model"], rows["seed"], strict=True)) == [
+        *(("softmax", seed) for seed in (1, 2)),
+        *(("two-layers", seed) for seed in (1, 2)),
+    ]
+    assert set(rows["case_outcome"]) == {"no_baseline"}
 
 
 DIES_IN_THE_REPORT = """

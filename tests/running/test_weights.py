@@ -153,7 +153,7 @@ def twice(tmp_path):
     first = examiner.examine(planned, train_once(planned, 0))
     assert first.outcome is RunOutcome.FINISHED, problems.of_run(first)
 
-    def again(factor, **changes):
+    def again(factor, examiner=examiner, **changes):
         other = replace(planned, framework=Framework(name="other", builder="numpy_softmax", folders=(BUILDERS,)))
         sketch = tuple(factor * value for value in first.inference.sketch)
         second = replace(first, inference=replace(first.inference, sketch=sketch, deviation=None))
@@ -168,6 +168,13 @@ def test_outputs_that_differ_from_those_of_another_framework_fail_a_run(twice):
     assert isinstance(run.problem, OtherOutputs)
     assert "outputs differ by" in problems.of_run(run)
     assert "from those of numpy_softmax" in problems.of_run(run)
+
+
+def test_outputs_are_compared_with_those_of_a_run_that_a_resumed_session_does_not_repeat(tmp_path, twice):
+    planned = spec("numpy_softmax", tmp_path, purpose="inference")
+    resumed = Examiner(probe=no_probe)
+    resumed.remember(planned, train_once(planned, 0))
+    assert isinstance(twice(1.01, examiner=resumed).problem, OtherOutputs)
 
 
 def test_outputs_within_rounding_are_equal_and_their_deviation_is_recorded(twice):

@@ -137,6 +137,41 @@ def test_a_missing_history_is_an_error_that_says_how_to_write_one(history):
         history.read()
 
 
+NAME = "0123456789ab"
+
+
+def append(history, *cases, **changes):
+    """The file of a session with this name, after it wrote these cases."""
+    return Path(history.append([{**ROW, "case": case} for case in cases], KINDS, machine="m", name=NAME, **changes))
+
+
+def test_a_resumed_session_replaces_its_own_file_if_cases_were_missing(history):
+    before, other = append(history, "a"), add(history, case="c")
+    after = append(history, "a", "b", is_resumed=True)
+    assert not before.exists()
+    assert after.exists()
+    assert other.exists()
+    rows = history.read().rows
+    assert sorted(rows["case"]) == ["a", "b", "c"]
+    # It stays the same session.
+    assert len(set(rows[rows["case"] != "c"]["session"])) == 1
+    assert after.name.startswith(before.name.rpartition("-")[0])
+
+
+def test_a_resumed_session_that_wrote_everything_leaves_its_file(history):
+    before = append(history, "a", "b")
+    assert append(history, "a", "b", is_resumed=True) == before
+    assert [path.name for path in before.parent.iterdir()] == [before.name]
+
+
+def test_a_damaged_file_of_a_resumed_session_is_replaced(history):
+    before = append(history, "a")
+    before.write_bytes(before.read_bytes()[:-9])
+    after = append(history, "a", is_resumed=True)
+    assert after.exists()
+    assert list(history.read().rows["case"]) == ["a"]
+
+
 def test_two_concurrent_writers_lose_nothing(history):
     command = [sys.executable, "-c", WRITER, history.address]
     with ThreadPoolExecutor() as pool:
