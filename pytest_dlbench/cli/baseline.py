@@ -1,7 +1,7 @@
 """``dlbench baseline``: list and repair baselines, accept sessions, choose reference sessions, remove stale ones."""
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatch
@@ -260,15 +260,19 @@ def _anchor(asked: argparse.Namespace) -> int:
 
 def _accept(asked: argparse.Namespace) -> int:
     # Late: NumPy is slow to load.
-    from pytest_dlbench.judging import sides  # noqa: PLC0415
+    from pytest_dlbench.judging import sides, stored_baseline  # noqa: PLC0415
     from pytest_dlbench.workflows import baseline_gate  # noqa: PLC0415
 
     def add(store: BaselineStore, case: Recorded, metrics: Metrics) -> Saved:
         refusal = sides.refusal(case.record)
+        before = baseline_gate.usable(store, case.record.case, case.record.context)
         disturbed = cautions.sentences(judging.disturbances(case.record.runs))
         problems = [*_problems(case.record, refusal), *disturbed]
         if not problems and not asked.allow:
             problems += _too_good(store, case.record)
+        if not problems and before and (known := stored_baseline.found_in(before, case.record, metrics)):
+            # A second copy would pass for a session that varied by nothing.
+            problems = [f"the baseline has these runs already, saved {known.saved} ({known.reason})"]
         if why := "; ".join(problems):
             raise DlbenchError(why)
         return baseline_gate.add(store, case.record, asked.reason, case.result, metrics=metrics)
@@ -385,7 +389,7 @@ def _mended(path: Path, error: FileFormatError) -> tuple[Baseline, str]:
 def _prune(asked: argparse.Namespace) -> int:
     if not (asked.not_in or asked.older_than or asked.damaged):
         raise OptionError("dlbench baseline prune: say which ones: --not-in RECORDS, --older-than DAYS or --damaged")
-    measured = {case.record.case.id for case in read(asked.not_in).cases} if asked.not_in else set()
+    measured = _measured(asked.not_in) if asked.not_in else set()
     removals = []
     for path, baseline in _all(asked.baselines):
         if why := _why_pruned(baseline, asked, measured):
@@ -396,6 +400,14 @@ def _prune(asked: argparse.Namespace) -> int:
     lines = [f"{row['path']}: {verb}: {row['reason']}" for row in removals]
     answer(asked, removals, [*lines, *([] if asked.yes or not removals else ["--yes removes them"])])
     return 0
+
+
+def _measured(paths: Sequence[Path]) -> set[str]:
+    """The cases of these records; raises FileFormatError if some of them cannot be read."""
+    found = read(paths)
+    if found.damages:
+        raise FileFormatError("\n".join([*found.damages, "what they measured is not known: nothing is removed"]))
+    return {case.record.case.id for case in found.cases}
 
 
 def _why_pruned(baseline: Baseline | FileFormatError, asked: argparse.Namespace, measured: set[str]) -> str:

@@ -151,9 +151,12 @@ def having(metric: Metric, pairs: Sequence[Pair]) -> list[Pair]:
 
 
 def is_on_one_path(pair: Pair) -> bool:
-    """Whether both runs had the same loss in every step, to the last digit: then they learned the same."""
+    """Whether both runs had the same loss in every step, to the last digit: then they learned the same.
+
+    Programs need not report losses: without any, nothing shows it.
+    """
     old, new = pair.old.training, pair.new.training
-    return old is not None and new is not None and old.losses == new.losses
+    return old is not None and new is not None and bool(old.losses) and old.losses == new.losses
 
 
 def has_metric(metric: Metric, pair: Pair) -> bool:

@@ -162,14 +162,33 @@ def _judged(figures: Series, tolerances: Mapping[str, float], metrics: Metrics) 
     return [metrics[name] for name in tolerances if name in figures and not metrics[name].is_absolute]
 
 
+def missing(
+    baseline: Baseline, runs: Sequence[Run], tolerances: Mapping[str, float], metrics: Metrics
+) -> tuple[str, ...]:
+    """The metrics that the newest session has and that would be judged, if every one of these runs had them."""
+    figures, known = read_all(runs), baseline.sessions[-1].medians
+    return tuple(name for name in tolerances if name in known and name not in figures and not metrics[name].is_absolute)
+
+
+def accepted_at(baseline: Baseline, name: str) -> str:
+    """When the present level of a metric was saved although it had changed; empty if it is the first level."""
+    return next((one.saved for one in reversed(baseline.sessions) if name in one.accepted), "")
+
+
+def found_in(baseline: Baseline, record: Record, metrics: Metrics) -> BaselineSession | None:
+    """The newest session that has the figures of this record; None if there is none."""
+    same = session_of(record, name="", saved="", reason="", metrics=metrics)
+    asked = (same.seeds, same.medians, same.versions)
+    return next((one for one in reversed(baseline.sessions) if (one.seeds, one.medians, one.versions) == asked), None)
+
+
 def without(baseline: Baseline, record: Record, metrics: Metrics) -> Baseline | None:
     """The baseline without its newest session if that has the figures of this record; None if it has no other.
 
     A session that was killed after it saved a case saves the same runs again when it is resumed.
     """
     newest, *others = reversed(baseline.sessions)
-    same = session_of(record, name=newest.id, saved=newest.saved, reason=newest.reason, metrics=metrics)
-    if (newest.seeds, newest.medians, newest.versions) != (same.seeds, same.medians, same.versions):
+    if found_in(baseline, record, metrics) is not newest:
         return baseline
     if not others:
         return None
@@ -200,9 +219,9 @@ def compare(
 ) -> Judged:
     """Compare this session's runs with a baseline of the case: one verdict for each metric with a tolerance.
 
-    ``history`` has medians of sessions by metric, oldest first: if it has more sessions than the baseline, drift is
-    detected there. ``cases`` is how many are compared in the session. Raises FileFormatError for a baseline without a
-    judged figure, which would otherwise pass silently.
+    ``history`` has medians of sessions by metric, oldest first, of the present level: if it has more sessions than the
+    baseline, drift is detected there. ``cases`` is how many are compared in the session. Raises FileFormatError for a
+    baseline without a judged figure, which would otherwise pass silently.
     """
     figures = read_all(runs)
     judged = _judged(figures, tolerances, metrics)

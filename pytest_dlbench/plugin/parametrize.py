@@ -1,7 +1,7 @@
 """The matrix in pytest: the axes that a test uses become one joint parametrization with the fitting cells."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, cast
@@ -18,10 +18,11 @@ from pytest_dlbench.errors import OptionError
 from pytest_dlbench.model import Purpose
 from pytest_dlbench.options import Options
 from pytest_dlbench.planning import sweep
-from pytest_dlbench.planning.matrix import AXES, Value, cells
+from pytest_dlbench.planning.matrix import AXES, Cell, Value, cells
 from pytest_dlbench.planning.registry import Registry, is_pattern
 from pytest_dlbench.planning.sides import AskedSides
 from pytest_dlbench.planning.sweep import Change
+from pytest_dlbench.plugin.guarded import guarded
 from pytest_dlbench.records import SkippedCell
 from pytest_dlbench.reporting import skips
 
@@ -109,7 +110,7 @@ def parametrize(metafunc: pytest.Metafunc, registry: Registry, asked: Options, s
     if not asked.devices:
         devices = [device for device in values.get("device", ()) if isinstance(device, Device)]
         absent |= {device.name: f"no {device.name} on this machine" for device in devices if not device.is_available}
-    fitting, skipped = cells(values, absent, purpose_of(metafunc.definition))
+    fitting, skipped = _cells(values, absent, purpose_of(metafunc.definition), asked)
     decorators = _Decorators()
     parameters = [pytest.param(*cell.values, id=cell.id, marks=decorators.of(cell.values)) for cell in fitting]
     if not parameters:
@@ -118,6 +119,20 @@ def parametrize(metafunc: pytest.Metafunc, registry: Registry, asked: Options, s
     # Before a user's own parametrize marks, so that cells vary slowest and come first in the ID.
     metafunc.definition.add_marker(mark, append=False)
     return skipped
+
+
+def _cells(
+    values: Mapping[str, Sequence[Value]], absent: Mapping[str, str], purpose: Purpose, asked: Options
+) -> tuple[list[Cell], list[SkippedCell]]:
+    """The cells that fit, and those that are skipped; to a gate, one with a baseline is a case that cannot be run."""
+    fitting, skipped = cells(values, absent, purpose)
+    every, _ = cells(values, purpose=purpose)
+    there = {cell.id for cell in fitting}
+    guards = guarded([cell for cell in every if cell.id not in there], list(values), asked)
+    if not guards:
+        return fitting, skipped
+    taken = [cell for cell in every if cell.id in there | guards]
+    return taken, [cell for cell in skipped if cell.id not in guards]
 
 
 def purpose_of(node: pytest.Item) -> Purpose:

@@ -153,6 +153,12 @@ class TooFew(Tagged, frozen=True, kw_only=True):
     needed: int
 
 
+class Missing(Tagged, frozen=True, kw_only=True):
+    """Metrics with a tolerance that the baseline has, and not every run of this session: they cannot be judged."""
+
+    metrics: tuple[str, ...]
+
+
 class UndecidedSessions(Part, frozen=True, kw_only=True):
     """What would decide a metric that its stored sessions left undecided.
 
@@ -372,10 +378,14 @@ class Profiled(Tagged, frozen=True, kw_only=True):
 
 
 class NotProfiled(Tagged, frozen=True, kw_only=True):
-    """Why the operators that changed are not known: the problem of a run, or else a sentence, ``problem``."""
+    """Why the operators that changed are not known: the problem of a run, or else a sentence, ``problem``.
+
+    With a ``purpose``, neither: it is the kind of a case that is no training of a network, which alone is profiled.
+    """
 
     problem: str
     run_problem: Problem | None = None
+    purpose: str = ""
 
 
 class CountChange(Part, frozen=True, kw_only=True):
@@ -416,6 +426,7 @@ Reason = (
     | Incomparable
     | DamagedBaseline
     | TooFew
+    | Missing
     | Compared
     | Leaking
     | Paired

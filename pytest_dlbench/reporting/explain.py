@@ -520,6 +520,10 @@ def _profiled(_: of.Profiled, subject: Subject) -> Iterator[Paragraph]:
 
 @_explained.register
 def _not_profiled(reason: of.NotProfiled, _: Subject) -> Iterator[Paragraph]:
+    if reason.purpose:
+        only = f"only trainings of networks are, and this case is of the kind {reason.purpose}"
+        yield Paragraph(text=f"not profiled: {only}")
+        return
     problem = problems.text(reason.run_problem).partition("\n")[0] if reason.run_problem else reason.problem
     yield _quoted(problem, "not profiled: ")
 
@@ -566,6 +570,13 @@ def _damaged_baseline(reason: of.DamagedBaseline, _: Subject) -> Iterator[Paragr
 @_explained.register
 def _too_few(reason: of.TooFew, _: Subject) -> Iterator[Paragraph]:
     text = f"{reason.runs} of the {reason.needed} runs that a comparison needs: --dlbench-runs {reason.needed}"
+    yield Paragraph(text=text)
+
+
+@_explained.register
+def _missing(reason: of.Missing, _: Subject) -> Iterator[Paragraph]:
+    names = ", ".join(reason.metrics)
+    text = f"not judged, because the baseline has it and not every run of this session does: {names}"
     yield Paragraph(text=text)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from operator import itemgetter
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from pytest_dlbench.records import Baseline, Case, CaseOutcome, CaseResult, Cont
 from pytest_dlbench.records.reasons import (
     DamagedBaseline,
     Incomparable,
+    Missing,
     NoBaseline,
     Reason,
     Repeat,
@@ -137,7 +139,7 @@ class Comparer:
         if len(record.runs) < FEWEST_RUNS:
             return result(record, CaseOutcome.INCONCLUSIVE, TooFew(runs=len(record.runs), needed=FEWEST_RUNS))
         judged = stored_baseline.compare(
-            baseline, record.runs, tolerance, self.metrics, self._series(record), cases=self.cases
+            baseline, record.runs, tolerance, self.metrics, self._series(record, baseline), cases=self.cases
         )
         gains = unlikely(judged.verdicts, self.metrics, again)
         better = {gain.metric for reason in gains for gain in reason.gains}
@@ -153,18 +155,23 @@ class Comparer:
             since_anchor=judged.since_anchor,
             drifting=judged.drifting,
         )
+        found = _with_missing(found, stored_baseline.missing(baseline, record.runs, tolerance, self.metrics))
         then, now = counts.of_session(baseline.sessions[-1], self.metrics), counts.of_runs(record.runs, self.metrics)
         found = counts.with_changes(found, counts.changes(then, now))
         stored = baseline.sessions[-1].recurrent_kernels
         return kernels.with_change(found, kernels.change(stored, kernels.of_runs(record.runs)))
 
-    def _series(self, record: Record) -> Mapping[str, Sequence[float]]:
-        """Medians of this case's sessions in --dlbench-history, oldest first; empty without a history."""
+    def _series(self, record: Record, baseline: Baseline) -> Mapping[str, Sequence[float]]:
+        """Medians of this case's sessions in --dlbench-history, oldest first; empty without a history.
+
+        A metric whose change was accepted has those since then: earlier ones are of another level.
+        """
         if not self.history:
             return {}
         if self._rows is None:
             self._rows = _history(self.history, record.context.machine.name, self.metrics)
-        return series_of(self._rows, record, self.metrics)
+        since = {name: stored_baseline.accepted_at(baseline, name) for name in self.metrics}
+        return series_of(self._rows, record, since)
 
 
 def usable(baselines: BaselineStore, case: Case, context: Context) -> Baseline | None:
@@ -174,6 +181,15 @@ def usable(baselines: BaselineStore, case: Case, context: Context) -> Baseline |
     except FileFormatError:
         return None
     return None if found is None or judging.obstacles(found.context, context) else found
+
+
+def _with_missing(found: CaseResult, missing: tuple[str, ...]) -> CaseResult:
+    """The result of a case that lost these metrics: at best, it is inconclusive."""
+    if not missing:
+        return found
+    is_worse = found.outcome in (CaseOutcome.REGRESSED, CaseOutcome.SUSPECT)
+    outcome = found.outcome if is_worse else CaseOutcome.INCONCLUSIVE
+    return replace(found, outcome=outcome, reasons=(*found.reasons, Missing(metrics=missing)))
 
 
 def _damaged(path: Path, error: FileFormatError) -> DamagedBaseline:
@@ -242,8 +258,9 @@ def accepted(
         metrics=metrics,
         commit=commit_of(baselines.folder if baselines.folder.is_dir() else baselines.folder.parent),
     )
-    changed = stored_baseline.changed(compared.verdicts) if compared and before else ()
-    return stored_baseline.appended(before, record, replace(session, accepted=changed))
+    changed = (*stored_baseline.changed(compared.verdicts), *compared.drifting) if compared and before else ()
+    accepted = tuple(dict.fromkeys(changed))
+    return stored_baseline.appended(before, record, replace(session, accepted=accepted))
 
 
 def _history(address: str, machine: str, metrics: Metrics) -> "pd.DataFrame":
@@ -258,8 +275,11 @@ def _history(address: str, machine: str, metrics: Metrics) -> "pd.DataFrame":
         return pd.DataFrame()
 
 
-def series_of(rows: "pd.DataFrame", record: Record, metrics: Metrics) -> Mapping[str, Sequence[float]]:
-    """Each metric's medians over the valid runs of every session of the same case and context, oldest first."""
+def series_of(rows: "pd.DataFrame", record: Record, since: Mapping[str, str]) -> Mapping[str, Sequence[float]]:
+    """Medians over the valid runs of every session of the same case and context, oldest first, by metric.
+
+    ``since`` has the metrics, each with the time after which a session must have begun, in ISO 8601; empty for all.
+    """
     context = record.context
     if rows.empty:
         return {}
@@ -271,9 +291,17 @@ def series_of(rows: "pd.DataFrame", record: Record, metrics: Metrics) -> Mapping
         & (rows["run_outcome"] == "finished")
         & (rows["invalid"].fillna("") == "")
     ]
-    sessions = sorted((group for _, group in mine.groupby("session")), key=lambda group: group["began"].min())
-    names = [name for name in metrics if name in mine]
-    return {name: [median(values) for group in sessions if len(values := group[name].dropna())] for name in names}
+    groups = [(datetime.fromisoformat(group["began"].min()), group) for _, group in mine.groupby("session")]
+    groups.sort(key=itemgetter(0))
+    return {
+        name: [
+            median(values)
+            for began, group in groups
+            if (not after or began > datetime.fromisoformat(after)) and len(values := group[name].dropna())
+        ]
+        for name, after in since.items()
+        if name in mine
+    }
 
 
 def result(record: Record, outcome: CaseOutcome, *found: Reason) -> CaseResult:

@@ -70,6 +70,13 @@ def test_recorded_figures_become_the_baseline(store, tmp_path, capsys):
     assert str(store.path(records.case(), records.machine()).relative_to(tmp_path)) in capsys.readouterr().out
 
 
+def test_the_same_runs_are_accepted_once(store, tmp_path, capsys):
+    path = sessions.write(tmp_path, "a", records.runs(steps=(0.02, 0.02, 0.02)))
+    assert [accept(path), accept(path)] == [0, 1]
+    assert "the baseline has these runs already, saved 20" in capsys.readouterr().err
+    assert len(store.read(records.case(), records.machine()).sessions) == 2
+
+
 def test_the_newest_recording_of_a_case_is_accepted(store, tmp_path):
     sessions.write(tmp_path / "journals", "a", records.runs(steps=(0.02, 0.02, 0.02)))
     sessions.write(tmp_path / "journals", "b", records.runs(steps=(0.03, 0.03, 0.03)))
@@ -178,6 +185,15 @@ def test_with_yes_only_cases_that_are_no_longer_measured_are_removed(store, tmp_
     assert main(["baseline", "prune", "--not-in", str(path), "--yes"]) == 0
     assert store.read(records.case(), records.machine()) is None
     assert store.read(other, records.machine())
+
+
+def test_no_case_is_removed_while_a_record_is_damaged(store, tmp_path, capsys):
+    other = records.case("training-jax-mnist-cnn-digits28-cpu-quick")
+    path = sessions.write(tmp_path, "a", case=other)
+    path.write_bytes(path.read_bytes() + b'{"run": {"case"\n')
+    assert main(["baseline", "prune", "--not-in", str(path), "--yes"]) == 2
+    assert "what they measured is not known: nothing is removed" in capsys.readouterr().err
+    assert store.read(records.case(), records.machine())
 
 
 def test_damaged_baselines_are_removed_only_on_request(store):

@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from pytest_dlbench.cli.main import main
 from tests.environments.conftest import HERE
 
 # One framework that is installed, and others whose environments are not.
@@ -71,6 +72,22 @@ def test_a_gate_fails_on_a_framework_that_is_not_built(suite):
     result = suite.run("--dlbench-frameworks=numpy,broken", "--dlbench-compare", "--dlbench-tolerance=step_time:90%")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*skipped: training-broken-*"])
+
+
+def test_a_gate_fails_on_a_guarded_framework_that_is_not_there_any_more(suite):
+    suite.save()
+    before = suite.baseline()
+    case = before.read_text().replace("numpy", "broken")
+    path = before.with_name(before.name.replace("numpy", "broken"))
+    path.write_text(case)
+    assert main(["baseline", "repair", str(path), "--yes"]) == 0
+    wide = ("--dlbench-tolerance=step_time:90%", "--dlbench-tolerance=peak_rss:90%")
+    result = suite.run("--dlbench-compare", *wide)
+    assert result.ret == 1
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*skipped: training-broken-*", "*dlbench env build broken*"])
+    result.stdout.fnmatch_lines(["skipped: * old is not installed*"])
+    suite.run("--dlbench-compare", "--dlbench-allow=skipped", *wide).assert_outcomes(passed=1)
 
 
 def test_a_missing_python_is_a_skip_that_says_which_and_three_ways_to_get_it(suite):

@@ -387,6 +387,8 @@ def test_a_profile_that_failed_has_the_reason():
     assert explain.text(of.NotProfiled(problem="it has none")) == "not profiled: it has none"
     died = WorkerDied(request="profile", cause="memory")
     assert explain.text(of.NotProfiled(problem="", run_problem=died)) == f"not profiled: {problems.text(died)}"
+    only = "only trainings of networks are, and this case is of the kind program"
+    assert explain.text(of.NotProfiled(problem="", purpose="program")) == f"not profiled: {only}"
 
 
 # No comparison

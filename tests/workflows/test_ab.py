@@ -214,6 +214,14 @@ def test_equal_accuracies_on_other_paths_may_be_chance():
     assert decision.reason is Reason.TOO_VARIABLE
 
 
+def test_without_losses_nothing_shows_that_runs_are_on_the_same_path():
+    def silent(run):
+        return replace(run, training=replace(run.training, losses=()))
+
+    pairs = (Pair(old=silent(pair.old), new=silent(pair.new)) for pair in on_paths())
+    assert accuracy_of(pairs)[0].reason is Reason.TOO_VARIABLE
+
+
 @pytest.mark.parametrize("place", range(FIRST_LOOK))
 def test_one_pair_on_another_path_brings_the_spread_of_seeds_back(place):
     decision, _ = accuracy_of(on_paths(*[None] * place, 0.0))

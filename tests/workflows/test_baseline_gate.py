@@ -211,6 +211,43 @@ def test_a_folder_outside_a_repository_has_no_commit(tmp_path):
     assert commit_of(tmp_path) == ""
 
 
+# A figure that got lost
+
+TOKENS = replace(records.evaluation(), answers="tokens")
+
+
+def of_text(factor=1.0, lost=()):
+    """Runs that answer with tokens, and so have a perplexity, except for those with the lost indices."""
+    runs = slower(factor)
+    return [run if run.index in lost else replace(run, evaluation=TOKENS) for run in runs]
+
+
+@pytest.fixture
+def known(comparer):
+    """A comparer with as many sessions as a verdict on time needs."""
+    for _ in range(6):
+        saved(comparer, of_text())
+    return comparer
+
+
+def test_a_figure_that_the_baseline_has_and_one_run_has_not_is_not_passed(known):
+    assert compared(known, of_text(), perplexity=0.05).outcome is CaseOutcome.PASSED
+    found = compared(known, of_text(lost={1}), perplexity=0.05)
+    assert found.outcome is CaseOutcome.INCONCLUSIVE
+    assert "perplexity" not in {verdict.metric for verdict in found.verdicts}
+    expected = "not judged, because the baseline has it and not every run of this session does: perplexity"
+    assert expected in message(found)
+
+
+def test_a_regression_of_another_figure_remains_one(known):
+    assert compared(known, of_text(2.0, lost={0}), perplexity=0.05).outcome is CaseOutcome.REGRESSED
+
+
+def test_a_figure_without_a_tolerance_may_get_lost(known):
+    assert "perplexity" not in USUAL
+    assert compared(known, of_text(lost={0, 1, 2})).outcome is CaseOutcome.PASSED
+
+
 # The history
 
 
@@ -231,6 +268,17 @@ def test_a_drift_is_detected_in_the_history(comparer, tmp_path):
     saved(with_history, slower())
     assert compared(with_history, slower(1.1), step_time=0.5).drifting == {"step_time": 3}
     assert compared(comparer, slower(1.1)).drifting == {}
+
+
+def test_a_change_that_was_accepted_is_no_drift_of_the_history(tmp_path):
+    write_history(tmp_path / "history", [*CLEAN, 1.1, 1.1])
+    with_history = comparer_of(tmp_path, history="history")
+    saved(with_history, slower())
+    changed = compared(with_history, slower(1.1))
+    assert changed.outcome is CaseOutcome.SUSPECT
+    assert changed.drifting == {"step_time": 3}
+    with_history.save(records.record(slower(1.1)), changed)
+    assert compared(with_history, slower(1.1)).drifting == {}
 
 
 def test_another_networks_history_is_ignored(tmp_path, comparer):
