@@ -152,14 +152,15 @@ OPTIONS = (
         default="",
         metavar="NAMES",
         help="Train these frameworks: names, patterns such as 'keras-*', or all (those that are installed); by default"
-        " those that the tests name.",
+        " those of the tests' fixtures, or without these every one that is available.",
     ),
     Option(
         name="models",
         parse=names,
         default="",
         metavar="NAMES",
-        help="Train these models: names, patterns such as 'hkbu-*', or all; by default those that the tests name.",
+        help="Train these models: names, patterns such as 'hkbu-*', or all; by default those of the tests'"
+        " fixtures, or without these all models.",
     ),
     Option(name="datasets", parse=names, default="", metavar="NAMES", help="Train only on these data sets."),
     Option(
@@ -230,7 +231,8 @@ OPTIONS = (
         parse=positive_seconds,
         default="600",
         metavar="SECONDS",
-        help="Stop a run that takes longer than this, in seconds; at scale full the default is 86400, a day.",
+        help="Stop a run that takes longer than this, in seconds; at scale full the default is 86400, a day."
+        " A worker that hangs is found within ten minutes.",
     ),
     Option(
         name="wait",
@@ -289,8 +291,8 @@ OPTIONS = (
         parse=optional_path,
         default="",
         metavar="FILE.npz",
-        help="Weights for inference in place of drawn ones: an array for each of the model's, by its name, and if it"
-        " likes the running statistics of batch normalisation.",
+        help="Weights for inference in place of drawn ones: an array for each of the model's, by its name;"
+        " running statistics of batch normalisation are optional.",
     ),
     Option(
         name="profile",

@@ -19,6 +19,13 @@ class TimedOut(Tagged, frozen=True, kw_only=True):
     limit_seconds: float
 
 
+class Hung(Tagged, frozen=True, kw_only=True):
+    """A request was not answered, and the worker's processes used no processor for ``idle_seconds``."""
+
+    request: str
+    idle_seconds: float
+
+
 DeathCause = Literal["status", "signal", "memory", "pipe"]
 
 
@@ -350,6 +357,7 @@ class WorkersDiffer(Tagged, frozen=True, kw_only=True):
 
 Cause = (
     TimedOut
+    | Hung
     | WorkerDied
     | BadAnswer
     | WrongVersions

@@ -71,6 +71,12 @@ def _timed_out(problem: of.TimedOut) -> str:
 
 
 @text.register
+def _hung(problem: of.Hung) -> str:
+    idle = f"its processes have used no processor for {problem.idle_seconds:g} s"
+    return f"no answer to {problem.request!r}: the worker hangs, because {idle}"
+
+
+@text.register
 def _worker_died(problem: of.WorkerDied) -> str:
     when = "had ended before" if problem.is_before else "died during"
     return f"the worker {when} {problem.request!r}{CAUSES.get(problem.cause) or _ended(problem)}"

@@ -98,10 +98,11 @@ def _at_once(first: RunSpec, second: RunSpec, index: int, order: Random, hooks: 
         starting = pool.submit(other.proceed)
         try:
             one.proceed()
+            is_waiting = starting.result()
         except BaseException:
             other.kill()
             raise
-        if starting.result():
+        if is_waiting:
             other.move(first.cores)
         _take_turns(one, other, order)
     runs = _apart(one, other)

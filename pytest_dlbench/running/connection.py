@@ -44,6 +44,10 @@ class WorkerTimeoutError(WorkerError):
     """The worker did not answer in time and was killed."""
 
 
+class WorkerHungError(WorkerTimeoutError):
+    """It used next to no processor time for so long that no answer would ever come."""
+
+
 class BrokenProtocolError(WorkerError):
     """The worker sent something that is not a valid answer."""
 

@@ -32,9 +32,10 @@ from pytest_dlbench.records.problems import (
     WrongVersions,
 )
 from pytest_dlbench.running import digits, failures, launch, messages, pinning, progress
-from pytest_dlbench.running.connection import WorkerError, WorkerTimeoutError
+from pytest_dlbench.running.connection import WorkerError, WorkerHungError, WorkerTimeoutError
 from pytest_dlbench.running.failures import NotDoneError
 from pytest_dlbench.running.group import Group
+from pytest_dlbench.running.idleness import Idleness
 from pytest_dlbench.running.merging import merged
 from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.run_spec import RunSpec
@@ -62,6 +63,8 @@ class Dialogue(ABC, Generic[S]):
     """The requests of one run; ``measured`` keeps the results so far, so that a late failure loses none of them."""
 
     answers: ClassVar[Mapping[str, type]] = messages.ANSWERS
+    may_idle: ClassVar[bool] = False
+    """Whether a worker may wait for something other than its own processes for long."""
 
     def __init__(self, workers: Group, started: float, spec: S, hooks: RunHooks) -> None:
         self._workers, self._started, self._deadline = workers, started, started + spec.timeout_seconds
@@ -74,6 +77,8 @@ class Dialogue(ABC, Generic[S]):
         )
         self._period_seconds = spec.sample_period_seconds
         self._steps, self._hooks = spec.steps, hooks
+        # A worker may also wait for those of other hosts.
+        self._is_watched = spec.hosts == 1 and not self.may_idle
         self._sample_due = 0.0
         self._sampled_on = self._free_cores() if spec.alternates else frozenset()
         self.measured: dict[str, Any] = {"usage": {}}
@@ -126,10 +131,18 @@ class Dialogue(ABC, Generic[S]):
             used[phase] = joined([*([used[phase]] if phase in used else []), part])
 
     def _answered(self, op: str, **fields: Any) -> Any:
+        idleness = Idleness(self._observer.cpu_seconds)
+
+        def waiting() -> None:
+            self._sample()
+            if self._is_watched and idleness.lasts(self._observer.cpu_seconds):
+                self._workers.kill()
+                raise WorkerHungError(op)
+
         answers = self._workers.request(
             op,
             deadline=self._deadline,
-            waiting=self._sample,
+            waiting=waiting,
             period_seconds=self._period_seconds,
             **fields,
         )
@@ -219,6 +232,11 @@ class Dialogue(ABC, Generic[S]):
             if taken:
                 self._add_alternated(spec, first, taken)
         self._check_trained(spec, self._trained_on(spec, taken), first, last)
+
+    def _most_seconds_of_checks(self) -> float:
+        """How long a check of the steps may take: a share of the run so far, and not past the timeout."""
+        now = monotonic()
+        return min(max(LEAST_CHECK_SECONDS, CHECK_SHARE * (now - self._started)), self._deadline - now)
 
     def _others_turn(self) -> Iterator[None]:
         """Wait for the other worker, whose time does not count towards the timeout of this run."""

@@ -5,16 +5,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_dlbench.records import RunOutcome
-from pytest_dlbench.records.problems import Cause, DeathCause, OfWorkers, Problem, TimedOut, WorkerDied
+from pytest_dlbench.records.problems import Cause, DeathCause, Hung, OfWorkers, Problem, TimedOut, WorkerDied
 from pytest_dlbench.running import messages
 from pytest_dlbench.running.connection import (
     BrokenProtocolError,
     Worker,
     WorkerDiedError,
     WorkerError,
+    WorkerHungError,
     WorkerTimeoutError,
 )
 from pytest_dlbench.running.group import Group
+from pytest_dlbench.running.idleness import IDLE_SECONDS
 from pytest_dlbench.sampling.memory import group_folder
 
 # The outcome of each kind of failure that a worker reports (dlworker/operations.py).
@@ -54,6 +56,8 @@ def explain(
     error: WorkerError, worker: Worker | Group, kills_before: int, timeout_seconds: float
 ) -> tuple[RunOutcome, Cause]:
     """The outcome and the problem of a worker that stopped answering."""
+    if isinstance(error, WorkerHungError):
+        return RunOutcome.TIMEOUT, Hung(request=error.request, idle_seconds=IDLE_SECONDS)
     if isinstance(error, WorkerTimeoutError):
         return RunOutcome.TIMEOUT, TimedOut(request=error.request, limit_seconds=timeout_seconds)
     if isinstance(error, BrokenProtocolError):

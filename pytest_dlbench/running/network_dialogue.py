@@ -413,7 +413,7 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
         # If steps return before their work is done, the evaluation waited for it: then step times estimate it better.
         evaluated = self.measured["evaluation"].seconds * batch_size / data.dataset.test_examples
         seconds = 3 * steps * step + 6 * min(evaluated, step * batch_size / spec.recipe.batch_size)
-        if seconds > max(LEAST_CHECK_SECONDS, CHECK_SHARE * (monotonic() - self._started)):
+        if seconds > self._most_seconds_of_checks():
             self._observer.absent["step check"] = f"it would take about {seconds:.0f} s"
             return
         for _ in range(CHECKS):

@@ -4,15 +4,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from math import isfinite
 from statistics import median
-from time import monotonic
 from typing import Any, ClassVar
 
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import CallCheck, Reported, RunOutcome, StepCheck, Training
 from pytest_dlbench.records.problems import NoNumberOfSamples, NotFinite, StepsMissing
 from pytest_dlbench.running import messages
-from pytest_dlbench.running.dialogue import CHECK_SHARE, CHECKED_SECONDS, CHECKS, Dialogue, steps_alone
-from pytest_dlbench.running.dialogue import LEAST_CHECK_SECONDS as LEAST
+from pytest_dlbench.running.dialogue import CHECKED_SECONDS, CHECKS, Dialogue, steps_alone
 from pytest_dlbench.running.failures import NotDoneError
 from pytest_dlbench.running.run_spec import ProgramSpec
 
@@ -24,6 +22,8 @@ class ProgramDialogue(Dialogue[ProgramSpec]):
     """The requests of one run of a program."""
 
     answers: ClassVar[Mapping[str, type]] = messages.PROGRAM_ANSWERS
+    # For a service on another host, for example.
+    may_idle: ClassVar[bool] = True
 
     def samples(self, spec: ProgramSpec) -> int:  # noqa: ARG002 - only the program itself knows it
         """As many as the program says, 1 by default."""
@@ -111,7 +111,7 @@ class ProgramDialogue(Dialogue[ProgramSpec]):
         steps = max(1, min(spec.steps // 2, round(CHECKED_SECONDS / step)))
         # The first evaluation may have waited for the steps: only another one shows what one alone takes.
         evaluations = [self.measured["reported"].evaluation_seconds or 0.0]
-        limit = max(LEAST, CHECK_SHARE * (monotonic() - self._started))
+        limit = self._most_seconds_of_checks()
         if evaluations[0] < limit:
             again: messages.ProgramEvaluated = self._ask("evaluate")
             evaluations.append(again.seconds or 0.0)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from pytest_dlbench.data import Prepared
 from pytest_dlbench.environments import Framework
@@ -206,6 +206,16 @@ class OperatorSpec(RunSpec):
     def work(self) -> Mapping[str, Any]:
         """The operator and its sizes."""
         return self.operator.as_json()
+
+
+def trains_network(spec: RunSpec) -> TypeGuard[NetworkSpec]:
+    """Whether it is a training of a network of the vocabulary, which alone has phases and a profile."""
+    return isinstance(spec, NetworkSpec) and spec.purpose == "training"
+
+
+def kind(spec: RunSpec) -> str:
+    """What kind of case it belongs to: "program", or else its purpose."""
+    return "program" if isinstance(spec, ProgramSpec) else spec.purpose
 
 
 def recipe_json(recipe: Recipe) -> dict[str, Any]:

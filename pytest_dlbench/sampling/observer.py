@@ -76,6 +76,11 @@ class Observer:
         readings = {name: float(value) for sampler in self._samplers for name, value in sampler.end().items()}
         return replace(usage, gpus=gpus, readings=readings)
 
+    @property
+    def cpu_seconds(self) -> float:
+        """Processor time that the workers and their children had used at the last sample."""
+        return self._tree.used_seconds
+
     def shares(self) -> tuple[tuple[float, int], ...]:
         """Processor seconds and peak resident bytes of each worker, in the last phase."""
         return self._tree.shares()

@@ -106,6 +106,11 @@ class ProcessTree:
         """The processes of the tree, as last found."""
         return tuple(process.pid for process in self._processes)
 
+    @property
+    def used_seconds(self) -> float:
+        """Processor time of the tree at the last sample."""
+        return self._samples[-1].cpu_seconds if self._samples else 0.0
+
     def shares(self) -> tuple[tuple[float, int], ...]:
         """Processor seconds and peak resident bytes of each worker with its children, in the last phase."""
         return self._shares

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TypeGuard
 
 from pytest_dlbench import judging
 from pytest_dlbench.judging import counts, kernels
@@ -18,7 +17,7 @@ from pytest_dlbench.records import CaseOutcome, CaseResult, Pairing, Record, Run
 from pytest_dlbench.records.reasons import CountChange, Diverged, KernelsChanged, Paired, Repeat, ToleranceTooTightError
 from pytest_dlbench.running import devices
 from pytest_dlbench.running.pairs import BASELINE, CANDIDATE, InvalidError, Pairs, UnfinishedError
-from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
+from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.workflows import reasons
 from pytest_dlbench.workflows.lengths import decided_pair
 from pytest_dlbench.workflows.profile import profiled
@@ -44,9 +43,7 @@ def train(
     pairs = pairs_of(session, baseline, candidate, terms.max_pairs)
     with kept_if_interrupted(session, candidate, lambda: pairs.counted[CANDIDATE]), pairs.alone():
         record, result = _concluded(session, pairs, terms, node)
-    is_profiled = session.policy.profiles and result.outcome is CaseOutcome.REGRESSED
-    # No profiler is known for a program, whose framework is its own affair.
-    if is_profiled and isinstance(baseline, NetworkSpec) and _trains_network(candidate):
+    if session.policy.profiles and result.outcome is CaseOutcome.REGRESSED:
         try:
             result = profiled(session, baseline, candidate, result)
         except KeyboardInterrupt:
@@ -54,10 +51,6 @@ def train(
             raise
     conclude(session, record, result, pairs.runs[BASELINE])
     return record, result
-
-
-def _trains_network(spec: RunSpec) -> TypeGuard[NetworkSpec]:
-    return isinstance(spec, NetworkSpec) and spec.purpose == "training"
 
 
 def _concluded(session: Session, pairs: Pairs, terms: Terms, node: str) -> tuple[Record, CaseResult]:

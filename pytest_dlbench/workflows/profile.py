@@ -8,7 +8,7 @@ from pytest_dlbench.records.problems import Problem
 from pytest_dlbench.records.reasons import NotProfiled, Profiled
 from pytest_dlbench.running.hosts.host import Host, MachineLostError
 from pytest_dlbench.running.run_hooks import NO_HOOKS
-from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
+from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec, kind, trains_network
 from pytest_dlbench.running.waits import DeviceBusyError
 from pytest_dlbench.workflows.session import Session
 
@@ -16,8 +16,11 @@ from pytest_dlbench.workflows.session import Session
 STEPS = 10
 
 
-def profiled(session: Session, baseline: NetworkSpec, candidate: NetworkSpec, result: CaseResult) -> CaseResult:
+def profiled(session: Session, baseline: RunSpec, candidate: RunSpec, result: CaseResult) -> CaseResult:
     """The result with the operators that changed most, or with the reason why they are unknown."""
+    # No profiler is known for a program, whose framework is its own affair.
+    if not trains_network(candidate):
+        return replace(result, reasons=(*result.reasons, NotProfiled(problem="", purpose=kind(candidate))))
     try:
         with session.hosts.lease((baseline, candidate), session.progress) as host:
             runs = [_profile(host, spec) for spec in host.specs]

@@ -38,7 +38,7 @@ from pytest_dlbench.records.reasons import (
     Undivided,
 )
 from pytest_dlbench.running.pairs import BASELINE, CANDIDATE, InvalidError
-from pytest_dlbench.running.run_spec import NetworkSpec, ProgramSpec, RunSpec
+from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec, kind, trains_network
 
 
 def compared(
@@ -124,9 +124,9 @@ def of_workers(spec: RunSpec) -> tuple[Caution, ...]:
 
 def of_breakdown(settings: RunSettings, spec: RunSpec) -> tuple[Caution, ...]:
     """Why a case has no phases of a step although they were asked for, if it is none that has them."""
-    if not settings.breaks_down or (isinstance(spec, NetworkSpec) and spec.purpose == "training"):
+    if not settings.breaks_down or trains_network(spec):
         return ()
-    return (Undivided(cause="purpose", what="program" if isinstance(spec, ProgramSpec) else spec.purpose),)
+    return (Undivided(cause="purpose", what=kind(spec)),)
 
 
 def _time_to_target(*sides: Sequence[Run]) -> TimeToTarget | None:

@@ -90,6 +90,12 @@ def test_a_parameter_is_a_side(repository):
     assert (found.old.program.parameters, found.record.program.parameters) == ({"depth": 1}, {"depth": 3})
 
 
+def test_a_program_is_not_profiled(repository):
+    result = repository.run("--dlbench-ab=set:depth=1,set:depth=3", "--dlbench-profile", *WIDE)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*not profiled: only trainings of networks are, and this case is of the kind program"])
+
+
 def test_a_variable_is_a_side(repository):
     text = WORK.replace("%d", "int(__import__('os').environ['AMOUNT'])")
     repository.path.joinpath("programs", "work.py").write_text(text)

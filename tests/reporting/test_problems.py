@@ -37,6 +37,10 @@ SENTENCES = [
         of.TimedOut(request="train", limit_seconds=1.5),
         "no answer to 'train' in time: the run was ended after 1.5 s; --dlbench-timeout=SECONDS allows more",
     ),
+    (
+        of.Hung(request="train", idle_seconds=600.0),
+        "no answer to 'train': the worker hangs, because its processes have used no processor for 600 s",
+    ),
     (died("status", 3), "the worker died during 'train' (exit status 3)"),
     (died("status", is_before=True), "the worker had ended before 'train' (exit status 0)"),
     (DIED, "the worker died during 'train' (killed by SIGSEGV)"),

@@ -1,8 +1,10 @@
 """Both workers of a pair import, build and take their first steps at the same time, where cores and memory allow it."""
 
 import os
+import signal
 from dataclasses import replace
 from random import Random
+from threading import Timer
 from time import monotonic
 
 import psutil
@@ -128,6 +130,17 @@ def test_an_interrupt_does_not_wait_for_the_other_one(folder, plain):
             (replace(NO_HOOKS, samplers=(Interrupting,)), NO_HOOKS),
         )
     # It hangs for an hour, and may for a minute.
+    assert monotonic() - began < 30
+    assert psutil.Process().children(recursive=True) == []
+
+
+def test_an_interrupt_does_not_wait_for_the_other_one_to_start(folder, plain):
+    began = monotonic()
+    # The first one has long taken its first steps by then.
+    interrupt = Timer(5.0, os.kill, (os.getpid(), signal.SIGINT))
+    interrupt.start()
+    with pytest.raises(KeyboardInterrupt):
+        train_pair(plain, spec("hangs_first", folder, steps=STEPS), 1, Random(1))
     assert monotonic() - began < 30
     assert psutil.Process().children(recursive=True) == []
 

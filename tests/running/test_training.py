@@ -14,8 +14,8 @@ import pytest
 from pytest_dlbench.environments import Framework
 from pytest_dlbench.model import SGD, Dense, Flatten, Recipe, ReLU
 from pytest_dlbench.records import Run, RunOutcome
-from pytest_dlbench.records.problems import NotFinite, StepsMissing, TimedOut, WorkerDied
-from pytest_dlbench.running import launch, pinning
+from pytest_dlbench.records.problems import Hung, NotFinite, StepsMissing, TimedOut, WorkerDied
+from pytest_dlbench.running import idleness, launch, pinning
 from pytest_dlbench.running.training import train_once
 from tests.running.specs import BATCH, BUILDERS, CLASSES, STEPS, spec
 
@@ -152,6 +152,18 @@ class TestTimeout:
         assert late.outcome is RunOutcome.TIMEOUT
         assert late.problem == TimedOut(request="train", limit_seconds=1.5)
         assert 1.5 <= late.wall_seconds < 10
+
+    def test_a_worker_that_hangs_is_found_before_it(self, data_folder, monkeypatch):
+        monkeypatch.setattr(idleness, "IDLE_SECONDS", 1.0)
+        hung = train_once(spec("hangs_first", data_folder), 0)
+        assert hung.outcome is RunOutcome.TIMEOUT
+        assert isinstance(hung.problem, Hung)
+        assert hung.problem.request == "train"
+        assert 1 <= hung.wall_seconds < 20
+
+    def test_a_worker_that_computes_does_not_hang(self, data_folder, monkeypatch):
+        monkeypatch.setattr(idleness, "IDLE_SECONDS", 0.5)
+        assert train_once(spec("computes_first", data_folder), 0).outcome is RunOutcome.FINISHED
 
     def test_shows_the_workers_output(self, late):
         assert "step 0" in late.log
