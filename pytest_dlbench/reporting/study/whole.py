@@ -6,6 +6,7 @@ from statistics import fmean, median
 
 from pytest_dlbench.judging import METRICS, seeds
 from pytest_dlbench.judging.comparable import WHOLE
+from pytest_dlbench.records import Run
 from pytest_dlbench.reporting import figures
 from pytest_dlbench.reporting.charts import Measured, frameworks
 from pytest_dlbench.reporting.figures import significant
@@ -28,6 +29,8 @@ LEAD = (
 REPORTED = {"fashion-mnist": "Others report 87.6 to 93.2 % for networks of two convolutions without augmentation"}
 HEADINGS = ("network, data and device", "framework", "runs", "steps", "accuracy", "step", "training", "peak RSS")
 
+COVERED = ("network and data", "device and threads", "processor", "frameworks", "seeds of each", "runs", "time of all")
+
 Cell = tuple[str, str]
 
 
@@ -42,7 +45,33 @@ def section(cases: Sequence[Measured]) -> Section | Lacking:
     lines = tuple(_agreement(cell, members) for cell, members in found.items())
     rows = tuple(_row(case) for members in found.values() for case in members)
     table = Table(caption=TITLE, headings=HEADINGS, rows=rows, texts=2)
-    return Section(title=TITLE, blocks=(Paragraph(text=LEAD + reported, items=lines), table))
+    return Section(title=TITLE, blocks=(Paragraph(text=LEAD + reported, items=lines), _covered(found), table))
+
+
+def _covered(found: Mapping[Cell, Sequence[Measured]]) -> Table:
+    """How many frameworks and seeds each recipe has by number of threads, and how long its runs took in all."""
+    groups: dict[tuple[str, str, str], list[Measured]] = {}
+    for (model, dataset), members in found.items():
+        for case in sorted(members, key=lambda case: (case.case.device, case.case.threads, case.case.workers)):
+            place = _place(case)
+            groups.setdefault((f"{model} · {dataset}", place, case.context.machine.cpu_model), []).append(case)
+    rows = tuple((*names, *_counts(members)) for names, members in groups.items())
+    return Table(caption="How much of each recipe was run", headings=COVERED, rows=rows, texts=3)
+
+
+def _counts(members: Sequence[Measured]) -> tuple[str, ...]:
+    runs: dict[str, list[Run]] = {}
+    for case in members:
+        runs.setdefault(case.case.framework, []).extend(case.sound)
+    seeds_of = [len({run.seed for run in of}) for of in runs.values()]
+    least, most = min(seeds_of), max(seeds_of)
+    every = [run for of in runs.values() for run in of]
+    return (
+        f"{len(runs):,}",
+        f"{least}" if least == most else f"{least} to {most}",
+        f"{len(every):,}",
+        figures.duration(sum(run.wall_seconds for run in every)),
+    )
 
 
 def reached(cases: Sequence[Measured]) -> Iterator[str]:
@@ -90,11 +119,15 @@ def over_sessions(cases: Sequence[Measured], *, is_timed: bool) -> list[Measured
 
 
 def _cell(case: Measured, *, is_timed: bool) -> str:
+    parts = (_place(case), case.context.machine.name) if is_timed else ()
+    return " · ".join((case.case.model, case.case.dataset, *parts, "whole recipe"))
+
+
+def _place(case: Measured) -> str:
+    """The device, threads and workers of a case."""
     one = case.case
-    threads = f"{one.threads} thread{'s' * (one.threads != 1)}"
-    workers = (f"{one.workers} workers",) if one.workers > 1 else ()
-    parts = (one.device, threads, *workers, case.context.machine.name) if is_timed else ()
-    return " · ".join((one.model, one.dataset, *parts, "whole recipe"))
+    workers = (many(one.workers, "worker"),) if one.workers > 1 else ()
+    return " · ".join((one.device, many(one.threads, "thread"), *workers))
 
 
 def _of_cells(cases: Sequence[Measured]) -> dict[Cell, list[Measured]]:

@@ -70,10 +70,11 @@ def _usage(parts: Sequence[Usage]) -> Usage:
         values = [getattr(part, name) for part in parts]
         # A figure that one host lacks is not that of all.
         found[name] = None if None in values else max(values) if name in HIGHEST else sum(values)
-    cores = zip(*(part.core_use for part in parts), strict=False)
+    # What is summed is compared with the processors of all hosts.
+    cores = tuple(use for part in parts for use in part.core_use)
     names = {name: None for part in parts for name in part.readings}
     readings = {name: sum(part.readings.get(name, 0.0) for part in parts) for name in names}
-    return replace(parts[0], **found, core_use=tuple(map(fmean, cores)), readings=readings)
+    return replace(parts[0], **found, core_use=cores, readings=readings)
 
 
 def _timeline(parts: Sequence[Timeline]) -> Timeline:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from pytest_dlbench.reporting import figures
 from pytest_dlbench.reporting.study import whole
 from pytest_dlbench.reporting.study.document import Lacking, Paragraph, Table
 from tests.doubles.judged import judged, measured
@@ -16,8 +17,24 @@ def trained(framework, accuracy, **changes):
 
 
 def blocks(*cases):
+    """The paragraph, and the last table."""
     found = whole.section(measured(*cases))
     return {type(block): block for block in found.blocks}
+
+
+def test_how_much_of_each_recipe_was_run_is_counted_by_device_and_threads():
+    cases = (
+        trained("pytorch", 0.9, threads=1),
+        trained("jax", 0.9, threads=1, runs=5),
+        trained("jax", 0.9, threads=2, runs=1),
+    )
+    _, covered, _ = whole.section(measured(*cases)).blocks
+    assert covered.caption == "How much of each recipe was run"
+    (one, *counts), (two, *fewer) = covered.rows
+    assert one == two == "gatech-lenet · fashion-mnist"
+    seconds = cases[0].runs[0].wall_seconds
+    assert counts == ["cpu · 1 thread", machine().cpu_model, "2", "3 to 5", "8", figures.duration(8 * seconds)]
+    assert fewer == ["cpu · 2 threads", machine().cpu_model, "1", "1", "1", figures.duration(seconds)]
 
 
 def test_frameworks_are_listed_by_accuracy_with_how_far_they_are_apart():
