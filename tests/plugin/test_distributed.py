@@ -51,7 +51,9 @@ def test_what_a_process_measured_before_it_died_is_in_all_files(suite):
     assert len(list(suite.path.glob(".dlbench/*.jsonl"))) == 2
     result.stdout.fnmatch_lines(["journal: *-gw0.jsonl", "journal: *-gw1.jsonl"])
     # The case that it was in has no verdict in the terminal's table: the session can be resumed.
-    assert suite.run("--dlbench-resume", "--dlbench-runs=1").ret == 0
+    again = suite.run("--dlbench-resume", "--dlbench-runs=1")
+    assert again.ret == 0
+    again.stdout.fnmatch_lines(["resumed: the journal had 3 finished run*"])
 
 
 def test_a_failure_in_a_worker_fails_the_session(suite):
