@@ -1,6 +1,7 @@
 """The register of claims with its verdicts, and the flaws of the sources."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from pytest_dlbench.records.outcomes import ClaimOutcome
 from pytest_dlbench.reporting.published import verdicts
@@ -17,7 +18,7 @@ def claims(found: Sequence[Verdict]) -> Section:
         " count. Batches have the sizes that the evidence names, often smaller than the source's, above all for large"
         " networks."
     )
-    blocks: list[Block] = [Paragraph(text=f"The verdicts {verdicts.summary(found)}. {rule}")]
+    blocks: list[Block] = [Paragraph(text=f"The verdicts {verdicts.summary(found)}. {rule}"), *_obstacles(found)]
     decided = [one for one in found if one.decision.outcome is not ClaimOutcome.UNDECIDED]
     for caption, part in (("Decided", decided), ("Undecided", [one for one in found if one not in decided])):
         if part:
@@ -25,6 +26,14 @@ def claims(found: Sequence[Verdict]) -> Section:
             rows = tuple(verdicts.cells(one) for one in part)
             blocks.append(Table(caption=caption, headings=headings, rows=rows, texts=len(headings)))
     return Section(title="What the five studies claimed", blocks=tuple(blocks))
+
+
+def _obstacles(found: Sequence[Verdict]) -> Iterator[Table]:
+    """How many claims each obstacle keeps from being decided, the most frequent first."""
+    counts = Counter(one.decision.obstacle for one in found if one.decision.obstacle)
+    if counts:
+        rows = tuple((verdicts.WHY[obstacle], f"{count:,}") for obstacle, count in counts.most_common())
+        yield Table(caption="Why claims cannot be decided", headings=("because", "claims"), rows=rows)
 
 
 def flaws() -> Section:
