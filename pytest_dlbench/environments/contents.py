@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -16,6 +17,8 @@ from pytest_dlbench.environments.supports import WORKER
 
 # What the folder of a virtual environment has.
 PREFIX = "pyvenv.cfg"
+# Files that no worker imports; a session may be resumed to correct what a test requires.
+TESTS = re.compile(r"/tests?/|/test_[^/]*\.py$|/conftest\.py$")
 
 
 def digest(framework: Framework, place: Place) -> str:
@@ -42,16 +45,20 @@ def _distributions(python: str) -> str:
 
 
 def _editable(info: Path) -> str:
-    """The digest of the folder that an editable installation uses; empty if it is none.
+    """The digest of the code of an editable installation, without its tests; empty if it is none.
 
     Of this package, the worker is hashed anyway.
     """
     origin = info / "direct_url.json"
     if info.name.startswith("pytest_dlbench-") or not origin.is_file():
         return ""
-    found = json.loads(origin.read_bytes())
-    is_editable = found.get("dir_info", {}).get("editable", False)
-    return sources(Path(url2pathname(urlsplit(found["url"]).path))) if is_editable else ""
+    try:
+        found = json.loads(origin.read_bytes())
+        folder = Path(url2pathname(urlsplit(found["url"]).path)) if found["dir_info"]["editable"] else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        # A copy, or damaged: RECORD is all that there is.
+        return ""
+    return sources(folder, has_tests=False) if folder else ""
 
 
 def _folders(python: str) -> Iterator[Path]:
@@ -63,10 +70,12 @@ def _folders(python: str) -> Iterator[Path]:
 
 
 @cache
-def sources(folder: Path) -> str:
-    """The digest of all Python files in a folder, without environments and hidden folders in it."""
+def sources(folder: Path, *, has_tests: bool = True) -> str:
+    """The digest of all Python files in a folder, without environments and hidden folders in it, or also its tests."""
     whole = hashlib.sha256()
     for file in sorted(_written(folder)):
+        if not has_tests and TESTS.search(f"/{file.relative_to(folder)}"):
+            continue
         whole.update(f"{file.relative_to(folder)}\n".encode())
         whole.update(file.read_bytes())
     return whole.hexdigest()
@@ -76,4 +85,5 @@ def _written(folder: Path) -> Iterator[Path]:
     for parent, folders, files in os.walk(folder):
         here = Path(parent)
         folders[:] = [name for name in folders if not name.startswith(".") and not (here / name / PREFIX).is_file()]
-        yield from (here / name for name in files if name.endswith(".py"))
+        # Editors have links of such names that lead nowhere.
+        yield from (here / name for name in files if name.endswith(".py") and (here / name).is_file())

@@ -232,7 +232,7 @@ OPTIONS = (
         default="600",
         metavar="SECONDS",
         help="Stop a run that takes longer than this, in seconds; at scale full the default is 86400, a day."
-        " A worker that hangs is found within ten minutes.",
+        " A worker of a network that uses no processor for ten minutes is stopped earlier.",
     ),
     Option(
         name="wait",

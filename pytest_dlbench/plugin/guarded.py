@@ -1,38 +1,44 @@
 """Cells that a gate must not skip: one that has a baseline is a case even where something that it needs is absent."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from pytest_dlbench.errors import FileFormatError
+from pytest_dlbench.model import Purpose
 from pytest_dlbench.options import Options
 from pytest_dlbench.options.parsers import LOCAL
-from pytest_dlbench.planning.matrix import Cell
-from pytest_dlbench.records import Case, CaseOutcome
-from pytest_dlbench.storing.baselines import read_file
-from pytest_dlbench.storing.files import folder_name
+from pytest_dlbench.planning.matrix import AXES, Cell
+from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.storing import BaselineStore
+
+if TYPE_CHECKING:
+    from pytest_dlbench.plugin.parametrize import Point
 
 
-def guarded(found: Collection[Cell], axes: Sequence[str], asked: Options) -> set[str]:
-    """The ids of those cells, with values on these axes, that have a baseline of this machine class and scale.
+def guards(asked: Options) -> bool:
+    """Whether no case may be skipped. The machine class of a host that is not leased yet is not known."""
+    return asked.compare and CaseOutcome.SKIPPED not in asked.allow and asked.on == LOCAL
 
-    None unless the session is a gate that allows no case to be skipped.
+
+def guarded(
+    cells: Iterable[Cell], axes: Sequence[str], points: "Sequence[Point]", purpose: Purpose, asked: Options
+) -> set[str]:
+    """The ids of the cells that have a baseline of this machine class at one of these points.
+
+    Only cells of all axes name a case: what a test fills in itself is not known before it runs.
     """
-    # The machine class of a host that is not leased yet is not known.
-    if not found or not asked.compare or CaseOutcome.SKIPPED in asked.allow or asked.on != LOCAL:
+    if list(axes) != list(AXES):
         return set()
-    known = {tuple(getattr(case, axis) for axis in axes) for case in _cases(asked)}
-    return {cell.id for cell in found if tuple(value.name for value in cell.values) in known}
-
-
-def _cases(asked: Options) -> Iterator[Case]:
     # Late: every collection would wait for psutil.
     from pytest_dlbench.options import settings  # noqa: PLC0415
+    from pytest_dlbench.running.progress import Silent  # noqa: PLC0415
 
-    folder = asked.baselines / folder_name(settings.hosts(asked).machine.name)
-    for path in sorted(folder.glob("*.json")):
-        try:
-            case = read_file(path).case
-        except FileFormatError:
-            # The case that it belongs to reports it.
-            continue
-        if case.scale == asked.scale:
-            yield case
+    store = BaselineStore(folder=asked.baselines)
+    common = settings.run_settings(asked, settings.hosts(asked), Silent())
+    found = set()
+    for cell in cells:
+        framework, model, dataset, device = cell.values
+        names = model.name, dataset.name
+        cases = [point.of(common).case(purpose, framework, names, device, ()) for point in points]
+        if any(store.path(case, common.machine).is_file() for case in cases):
+            found.add(cell.id)
+    return found

@@ -22,7 +22,7 @@ from pytest_dlbench.planning.matrix import AXES, Cell, Value, cells
 from pytest_dlbench.planning.registry import Registry, is_pattern
 from pytest_dlbench.planning.sides import AskedSides
 from pytest_dlbench.planning.sweep import Change
-from pytest_dlbench.plugin.guarded import guarded
+from pytest_dlbench.plugin.guarded import guarded, guards
 from pytest_dlbench.records import SkippedCell
 from pytest_dlbench.reporting import skips
 
@@ -110,7 +110,7 @@ def parametrize(metafunc: pytest.Metafunc, registry: Registry, asked: Options, s
     if not asked.devices:
         devices = [device for device in values.get("device", ()) if isinstance(device, Device)]
         absent |= {device.name: f"no {device.name} on this machine" for device in devices if not device.is_available}
-    fitting, skipped = _cells(values, absent, purpose_of(metafunc.definition), asked)
+    fitting, skipped = _cells(metafunc, values, absent, asked)
     decorators = _Decorators()
     parameters = [pytest.param(*cell.values, id=cell.id, marks=decorators.of(cell.values)) for cell in fitting]
     if not parameters:
@@ -122,17 +122,20 @@ def parametrize(metafunc: pytest.Metafunc, registry: Registry, asked: Options, s
 
 
 def _cells(
-    values: Mapping[str, Sequence[Value]], absent: Mapping[str, str], purpose: Purpose, asked: Options
+    metafunc: pytest.Metafunc, values: Mapping[str, Sequence[Value]], absent: Mapping[str, str], asked: Options
 ) -> tuple[list[Cell], list[SkippedCell]]:
     """The cells that fit, and those that are skipped; to a gate, one with a baseline is a case that cannot be run."""
+    test = metafunc.definition
+    purpose = purpose_of(test)
     fitting, skipped = cells(values, absent, purpose)
+    # A certificate is no baseline.
+    if not absent or not guards(asked) or test.get_closest_marker("equivalence"):
+        return fitting, skipped
     every, _ = cells(values, purpose=purpose)
     there = {cell.id for cell in fitting}
-    guards = guarded([cell for cell in every if cell.id not in there], list(values), asked)
-    if not guards:
-        return fitting, skipped
-    taken = [cell for cell in every if cell.id in there | guards]
-    return taken, [cell for cell in skipped if cell.id not in guards]
+    kept = guarded((cell for cell in every if cell.id not in there), list(values), points(test, asked), purpose, asked)
+    taken = [cell for cell in every if cell.id in there | kept]
+    return taken, [cell for cell in skipped if cell.id not in kept]
 
 
 def purpose_of(node: pytest.Item) -> Purpose:

@@ -58,7 +58,8 @@ class Reporter:
         self._config, self._terminal, self._options, self._session = config, terminal_reporter, options, session
         self._agenda = agenda
         self._unmeasured = 0
-        self._has_lost = False
+        # Processes of pytest-xdist, by their names.
+        self._lost: set[str] = set()
         # Read now: while pytest captures a test's output, standard output is not a terminal.
         self.columns = int(terminal_reporter._tw.fullwidth) if terminal_reporter else 0
         self._is_terminal = bool(terminal_reporter and terminal_reporter.isatty and terminal_reporter._tw.hasmarkup)
@@ -152,7 +153,8 @@ class Reporter:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         if not (output := getattr(node, "workeroutput", {})):
-            self._find_journal(node.workerinput["workerid"])
+            # It died, and could not name its journal.
+            self._lost.add(node.workerinput["workerid"])
             return
         # Every worker of pytest-xdist collects the same matrix.
         self._skipped = codec.convert(output.get("dlbench_left_out", []), list[SkippedCell], "skipped cells")
@@ -161,15 +163,6 @@ class Reporter:
         self._taken += output.get("dlbench_taken", 0)
         if "dlbench_machine" in output:
             self._config.stash[MACHINE] = codec.convert(output["dlbench_machine"], Machine, "machine")
-
-    def _find_journal(self, worker: str) -> None:
-        """The journal of a process of pytest-xdist that died, and could not name it."""
-        if not self._is_reported:
-            return
-        for path in self._options.journals.glob(f"*-{worker}.jsonl"):
-            if name_of(path) == self._session().journal.session:
-                self._journals.add(str(path))
-                self._has_lost = True
 
     @property
     def _has_session(self) -> bool:
@@ -226,7 +219,7 @@ class Reporter:
 
     def _end(self, session: pytest.Session) -> None:
         """Mark the journals: a session that was interrupted, stopped at a failure, or lost a process can be resumed."""
-        is_stopped = session.shouldstop or session.shouldfail or self._has_lost
+        is_stopped = session.shouldstop or session.shouldfail or self._lost
         has_run_all = session.exitstatus in COMPLETE and not is_stopped
         for path in map(Path, self._written()) if has_run_all else ():
             # Without the mark it could be resumed, and nothing would be left to run.
@@ -308,7 +301,10 @@ class Reporter:
         return described(self._facts, known) if self._is_distributed else known
 
     def _written(self) -> list[str]:
-        return sorted(self._journals | {str(self._session().journal.path)})
+        journal = self._session().journal
+        of_lost = (path for name in self._lost for path in journal.path.parent.glob(f"*-{name}.jsonl"))
+        lost = {str(path) for path in of_lost if name_of(path) == journal.session}
+        return sorted(self._journals | lost | {str(journal.path)})
 
     def _heading(self) -> str:
         from pytest_dlbench.reporting import terminal  # noqa: PLC0415 - as above

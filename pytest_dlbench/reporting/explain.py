@@ -576,7 +576,7 @@ def _too_few(reason: of.TooFew, _: Subject) -> Iterator[Paragraph]:
 @_explained.register
 def _missing(reason: of.Missing, _: Subject) -> Iterator[Paragraph]:
     names = ", ".join(reason.metrics)
-    text = f"not judged, because the baseline has it and not every run of this session does: {names}"
+    text = f"not judged, because the baseline has what some run of this session has not: {names}"
     yield Paragraph(text=text)
 
 

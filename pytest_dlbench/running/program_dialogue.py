@@ -111,12 +111,11 @@ class ProgramDialogue(Dialogue[ProgramSpec]):
         steps = max(1, min(spec.steps // 2, round(CHECKED_SECONDS / step)))
         # The first evaluation may have waited for the steps: only another one shows what one alone takes.
         evaluations = [self.measured["reported"].evaluation_seconds or 0.0]
-        limit = self._most_seconds_of_checks()
-        if evaluations[0] < limit:
+        if evaluations[0] < self._most_seconds_of_checks():
             again: messages.ProgramEvaluated = self._ask("evaluate")
             evaluations.append(again.seconds or 0.0)
         seconds = 3 * steps * step + 6 * evaluations[-1]
-        if seconds > limit:
+        if seconds > self._most_seconds_of_checks():
             self._observer.absent["step check"] = f"it would take about {seconds:.0f} s"
             return
         for _ in range(CHECKS):

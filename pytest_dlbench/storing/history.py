@@ -1,4 +1,4 @@
-"""The history: the measurements of all sessions as append-only Parquet files, in a folder or at an fsspec address.
+"""The history: the measurements of all sessions as Parquet files, in a folder or at an fsspec address.
 
 ``machine_class=NAME/date=YYYY-MM-DD/SESSION-CHECKSUM.parquet``, one file per session and one row per run: pandas,
 Polars, DuckDB and Spark read the whole folder as one table. Session names are unique, so writers never conflict; files
@@ -70,12 +70,13 @@ class History:
         """
         now = datetime.now(UTC)
         name = name or uuid4().hex[:12]
-        written = self._written(name, machine) if is_resumed else ""
-        if written and self._has(written, rows):
-            return written
+        written = self._written(name, machine) if is_resumed else []
+        if whole := next((path for path in written if self._has(path, rows)), ""):
+            self._remove(path for path in written if path != whole)
+            return whole
         session, day = f"{now:%Y%m%dT%H%M%S}-{name}", f"{now:%Y-%m-%d}"
-        if written and (found := PARTITION.search(written)):
-            session, day = Path(written).name.rpartition("-")[0], found["date"]
+        if written and (found := PARTITION.search(written[0])):
+            session, day = Path(written[0]).name.rpartition("-")[0], found["date"]
         facts = {METRICS: codec.encode_line(list(metrics))} if metrics else None
         content = encode([{"session": session, **row} for row in rows], {"session": "string", **kinds}, facts)
         place = f"machine_class={folder_name(machine)}/date={day}/{session}-{_checksum(content)}.parquet"
@@ -85,9 +86,8 @@ class History:
         else:
             # An object becomes visible only once it is complete.
             system.pipe_file(f"{root}/{place}", content)
-        # A damaged one had the same name.
-        if written and not written.endswith(place):
-            system.rm_file(written)
+        # A damaged one may have had the same name.
+        self._remove(path for path in written if not path.endswith(place))
         return f"{self.address.rstrip('/')}/{place}"
 
     def read(
@@ -113,11 +113,14 @@ class History:
         rows, odd = _joined(tables)
         return Remembered(rows=rows, damages=(*damages, *odd), metrics=tuple(metrics.values()))
 
-    def _written(self, name: str, machine: str) -> str:
-        """The file of a session; empty if it has none."""
+    def _written(self, name: str, machine: str) -> list[str]:
+        """The files of a session: one, or two if it was killed while it replaced one."""
         system, root = self._opened()
-        found = (path for path in system.find(root) if f"machine_class={machine}/" in path and f"-{name}-" in path)
-        return next(found, "")
+        return [path for path in system.find(root) if f"machine_class={machine}/" in path and f"-{name}-" in path]
+
+    def _remove(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            self._opened()[0].rm_file(path)
 
     def _has(self, where: str, rows: Sequence[Mapping[str, Cell]]) -> bool:
         """Whether the file in this place has these rows; a damaged one has not."""

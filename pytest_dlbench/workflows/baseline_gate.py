@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# What a case may be that lost no figure.
+MILDER = (CaseOutcome.PASSED, CaseOutcome.IMPROVED, CaseOutcome.NO_BASELINE, CaseOutcome.INCOMPARABLE)
+
+
 @dataclass(slots=True, kw_only=True)
 class Comparer:
     """Compares the ``cases`` of one session with their baselines.
@@ -126,7 +130,9 @@ class Comparer:
         except FileFormatError as error:
             return result(record, CaseOutcome.DAMAGED_BASELINE, _damaged(path, error))
         outcome = compared.outcome(found.outcome)
-        return replace(found, outcome=outcome, verdicts=compared.verdicts, reasons=(compared.reason, *found.reasons))
+        reasons = (compared.reason, *found.reasons)
+        judged = replace(found, outcome=outcome, verdicts=compared.verdicts, reasons=reasons)
+        return _with_missing(judged, compared.missing)
 
     def _against(
         self, baseline: Baseline, record: Record, framework: Framework, again: Repeat, tolerance: Mapping[str, float]
@@ -187,8 +193,7 @@ def _with_missing(found: CaseResult, missing: tuple[str, ...]) -> CaseResult:
     """The result of a case that lost these metrics: at best, it is inconclusive."""
     if not missing:
         return found
-    is_worse = found.outcome in (CaseOutcome.REGRESSED, CaseOutcome.SUSPECT)
-    outcome = found.outcome if is_worse else CaseOutcome.INCONCLUSIVE
+    outcome = CaseOutcome.INCONCLUSIVE if found.outcome in MILDER else found.outcome
     return replace(found, outcome=outcome, reasons=(*found.reasons, Missing(metrics=missing)))
 
 

@@ -16,10 +16,14 @@ FOLDER = "baselines"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What a portable baseline says about a case: the ``reason``, and the verdicts unless it is not compared with."""
+    """What a portable baseline says about a case: the ``reason``, and the verdicts unless it is not compared with.
+
+    ``missing`` are metrics that it has and not every run does.
+    """
 
     reason: Portable | PortableUnused
     verdicts: tuple[Verdict, ...] = ()
+    missing: tuple[str, ...] = ()
 
     def outcome(self, otherwise: CaseOutcome) -> CaseOutcome:
         """The outcome of a case without a baseline of its machine class."""
@@ -42,6 +46,7 @@ def compared(path: Path, record: Record, tolerances: Mapping[str, float], metric
         return Found(reason=PortableUnused(path=str(path), saved=newest.saved, differences=differences))
     return Found(
         verdicts=portable.compare(baseline, record.runs, tolerances, metrics),
+        missing=portable.missing(baseline, record.runs, tolerances, metrics),
         reason=Portable(
             path=str(path),
             saved=newest.saved,

@@ -1,6 +1,7 @@
 """The runs of a session, single or in pairs: each is sampled, validated and journaled before the next starts."""
 
 import hashlib
+from collections.abc import Sequence
 from uuid import uuid4
 
 from pytest_dlbench.judging.pairs import Pair
@@ -50,6 +51,13 @@ def make_runs(
 
 def pairs_of(session: Session, baseline: RunSpec, candidate: RunSpec, limit: int) -> Pairs:
     """Pairs of a baseline and a candidate; progress shows ``limit`` as their number."""
+
+    def recorded(specs: Sequence[RunSpec], index: int) -> tuple[Run, Run] | None:
+        known = session.resumption.take_pair(specs, index)
+        for spec, run in zip(specs, known or (), strict=False):
+            session.examiner.remember(spec, run)
+        return known
+
     return Pairs(
         baseline=baseline,
         candidate=candidate,
@@ -61,7 +69,7 @@ def pairs_of(session: Session, baseline: RunSpec, candidate: RunSpec, limit: int
         examine=session.examiner.examine,
         repeats=session.settings.repeats,
         keeps_invalid=session.settings.keeps_invalid,
-        recorded=session.resumption.take_pair,
+        recorded=recorded,
         order_seed=_order_seed(session, baseline, candidate),
         hosts=session.hosts,
     )

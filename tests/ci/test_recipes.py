@@ -62,7 +62,7 @@ def test_the_first_tutorial_is_run_except_for_what_says_why():
     missing = [block for block in blocks if block not in script]
     assert len(missing) == script.count("not run: ") == 1
     assert "2.12.0" in missing[0]
-    assert "cat >test_training.py" in script
+    assert "cat >test_first.py" in script
 
 
 @pytest.mark.parametrize("name", ["github/nightly.yml", "gitlab/nightly.yml", "gitlab/version-bump.yml"])

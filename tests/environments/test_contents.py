@@ -57,3 +57,29 @@ def test_the_folder_that_a_copy_was_installed_from_does_not_count(environment, t
     before = digest()
     folder.joinpath("ours.py").write_text("RATE = 2\n")
     assert digest() == before
+
+
+@pytest.mark.parametrize("name", ["tests/ours.py", "test_ours.py", "conftest.py"])
+def test_a_test_of_an_editable_installation_does_not_count(environment, tmp_path, name):
+    site, digest = environment
+    folder, origin = edited(tmp_path)
+    folder.joinpath("tests").mkdir()
+    install(site, "ours", origin)
+    before = digest()
+    folder.joinpath(name).write_text("LEAST = 1\n")
+    assert digest() == before
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"dir_info": null}', '{"url": 3, "dir_info": {"editable": true}}'])
+def test_a_damaged_description_of_an_installation_is_no_error(environment, tmp_path, text):
+    site, digest = environment
+    install(site, "ours", {})
+    site.joinpath("ours-1.0.dist-info", "direct_url.json").write_text(text)
+    assert digest()
+
+
+def test_a_link_that_leads_nowhere_is_no_error(tmp_path):
+    tmp_path.joinpath(".#ours.py").symlink_to("somebody@somewhere")
+    tmp_path.joinpath("ours.py").write_text("RATE = 1\n")
+    contents.sources.cache_clear()
+    assert contents.sources(tmp_path)

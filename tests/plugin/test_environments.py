@@ -88,6 +88,9 @@ def test_a_gate_fails_on_a_guarded_framework_that_is_not_there_any_more(suite):
     result.stdout.fnmatch_lines(["*skipped: training-broken-*", "*dlbench env build broken*"])
     result.stdout.fnmatch_lines(["skipped: * old is not installed*"])
     suite.run("--dlbench-compare", "--dlbench-allow=skipped", *wide).assert_outcomes(passed=1)
+    # Of this point there is no baseline.
+    other = ("--dlbench-set=batch_size=16", "--dlbench-allow=no_baseline,invalid")
+    suite.run("--dlbench-compare", *other, *wide).assert_outcomes(passed=1)
 
 
 def test_a_missing_python_is_a_skip_that_says_which_and_three_ways_to_get_it(suite):

@@ -164,6 +164,16 @@ def test_a_resumed_session_that_wrote_everything_leaves_its_file(history):
     assert [path.name for path in before.parent.iterdir()] == [before.name]
 
 
+def test_a_file_that_should_have_been_replaced_is_removed_later(history):
+    part = append(history, "a")
+    content = part.read_bytes()
+    whole = append(history, "a", "b", is_resumed=True)
+    # Killed after the one was written, and before the other was removed.
+    part.write_bytes(content)
+    assert append(history, "a", "b", is_resumed=True) == whole
+    assert [path.name for path in whole.parent.iterdir()] == [whole.name]
+
+
 def test_a_damaged_file_of_a_resumed_session_is_replaced(history):
     before = append(history, "a")
     before.write_bytes(before.read_bytes()[:-9])

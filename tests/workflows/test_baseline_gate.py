@@ -235,7 +235,7 @@ def test_a_figure_that_the_baseline_has_and_one_run_has_not_is_not_passed(known)
     found = compared(known, of_text(lost={1}), perplexity=0.05)
     assert found.outcome is CaseOutcome.INCONCLUSIVE
     assert "perplexity" not in {verdict.metric for verdict in found.verdicts}
-    expected = "not judged, because the baseline has it and not every run of this session does: perplexity"
+    expected = "not judged, because the baseline has what some run of this session has not: perplexity"
     assert expected in message(found)
 
 

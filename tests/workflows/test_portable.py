@@ -110,3 +110,20 @@ def test_another_session_is_added_and_a_changed_metric_starts_a_new_level(store)
     sessions = store.read(records.case(), PORTABLE).sessions
     assert [session.accepted for session in sessions] == [(), (), ("accuracy",)]
     assert outcomes(compared(store, accuracy=0.9))["accuracy"] == "equivalent"
+
+
+def test_a_figure_that_a_portable_baseline_has_and_some_run_has_not_leaves_the_case_open(store):
+    runs = records.runs()
+    tokens = [replace(run, evaluation=replace(run.evaluation, answers="tokens")) for run in runs]
+    add_portable(store, records.record(tokens), "with perplexity", metrics=METRICS)
+
+    def judged(of):
+        record, tolerances = records.record(of, context=ELSEWHERE), {**TOLERANCES, "perplexity": 0.05}
+        return comparer(store).compare(record, FRAMEWORKS["pytorch"], "bench/test.py::test", tolerances)
+
+    found = judged(tokens)
+    assert found.outcome is CaseOutcome.NO_BASELINE
+    assert "perplexity" in {verdict.metric for verdict in found.verdicts}
+    found = judged([*tokens[1:], runs[0]])
+    assert found.outcome is CaseOutcome.INCONCLUSIVE
+    assert message(found).endswith("has what some run of this session has not: perplexity")

@@ -29,7 +29,7 @@ LEAD = (
 REPORTED = {"fashion-mnist": "Others report 87.6 to 93.2 % for networks of two convolutions without augmentation"}
 HEADINGS = ("network, data and device", "framework", "runs", "steps", "accuracy", "step", "training", "peak RSS")
 
-COVERED = ("network and data", "device and threads", "processor", "frameworks", "seeds of each", "runs", "time of all")
+COVERED = ("network and data", "device and threads", "processor", "frameworks", "seeds of each", "runs", "total time")
 
 Cell = tuple[str, str]
 
@@ -49,7 +49,7 @@ def section(cases: Sequence[Measured]) -> Section | Lacking:
 
 
 def _covered(found: Mapping[Cell, Sequence[Measured]]) -> Table:
-    """How many frameworks and seeds each recipe has by number of threads, and how long its runs took in all."""
+    """How many frameworks and seeds each recipe has by number of threads, and how long its runs took together."""
     groups: dict[tuple[str, str, str], list[Measured]] = {}
     for (model, dataset), members in found.items():
         for case in sorted(members, key=lambda case: (case.case.device, case.case.threads, case.case.workers)):
