@@ -12,6 +12,8 @@ FIRST_RULE = "glorot"
 FEWEST_RUNS = 3
 # The scale whose only limit is the recipe.
 WHOLE = "full"
+# The settings that change how long a recipe is.
+LENGTHS = ("epochs", "steps")
 # Fewer sessions are too few to estimate the spread of sessions.
 KNOWN_SESSIONS = 5
 # The number of reference sessions, after which level shifts are detected.
@@ -37,8 +39,12 @@ def obstacles(old: Context, new: Context) -> tuple[Difference, ...]:
 
 
 def is_whole_recipe(case: Case, context: Context) -> bool:
-    """Whether a training was as long as the recipe of its network: suites have shorter ones below scale full."""
-    return case.scale == WHOLE and context.steps >= (context.recipe_steps or 0)
+    """Whether a training was as long as the recipe of its network: suites have shorter ones below scale full.
+
+    With a length of its own (``--dlbench-set steps=8``) it is another recipe.
+    """
+    is_own = case.settings.keys().isdisjoint(LENGTHS)
+    return is_own and case.scale == WHOLE and context.steps >= (context.recipe_steps or 0)
 
 
 def _names(context: Context) -> str:

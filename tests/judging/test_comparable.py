@@ -3,6 +3,7 @@ from dataclasses import fields, replace
 import pytest
 
 from pytest_dlbench.judging import changes, obstacles
+from pytest_dlbench.judging.comparable import is_whole_recipe
 from pytest_dlbench.records import Baseline, Context, codec
 from pytest_dlbench.records.reasons import Difference
 from tests.doubles import records
@@ -111,3 +112,18 @@ def test_a_setting_with_several_values_is_itself_after_it_was_stored():
     recipe = {"optimizer": {"kind": "adam", "betas": (0.9, 0.999)}}
     stored = codec.decode(codec.encode_file(replace(records.baseline(), recipe=recipe)), Baseline, "here")
     assert changes(stored.recipe, recipe) == ()
+
+
+@pytest.mark.parametrize(
+    ("scale", "settings", "is_whole"),
+    [
+        ("full", {}, True),
+        ("full", {"batch_size": 5000}, True),
+        ("full", {"steps": 8}, False),
+        ("full", {"epochs": 1}, False),
+        ("quick", {}, False),
+    ],
+)
+def test_a_training_with_a_length_of_its_own_is_no_whole_recipe(scale, settings, is_whole):
+    case = records.case(scale=scale, settings=settings)
+    assert is_whole_recipe(case, records.context(recipe_steps=50)) is is_whole
