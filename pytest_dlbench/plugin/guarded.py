@@ -1,8 +1,9 @@
 """Cells that a gate must not skip: one that has a baseline is a case even where something that it needs is absent."""
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, cast
 
+from pytest_dlbench.environments import Device, Framework
 from pytest_dlbench.model import Purpose
 from pytest_dlbench.options import Options
 from pytest_dlbench.options.parsers import LOCAL
@@ -11,7 +12,7 @@ from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.storing import BaselineStore
 
 if TYPE_CHECKING:
-    from pytest_dlbench.plugin.parametrize import Point
+    from pytest_dlbench.planning.plan import RunSettings
 
 
 def guards(asked: Options) -> bool:
@@ -20,9 +21,13 @@ def guards(asked: Options) -> bool:
 
 
 def guarded(
-    cells: Iterable[Cell], axes: Sequence[str], points: "Sequence[Point]", purpose: Purpose, asked: Options
+    cells: Iterable[Cell],
+    axes: Sequence[str],
+    points: "Sequence[Callable[[RunSettings], RunSettings]]",
+    purpose: Purpose,
+    asked: Options,
 ) -> set[str]:
-    """The ids of the cells that have a baseline of this machine class at one of these points.
+    """The ids of the cells that have a baseline of this machine class at one of the points that the settings have.
 
     Only cells of all axes name a case: what a test fills in itself is not known before it runs.
     """
@@ -37,8 +42,8 @@ def guarded(
     found = set()
     for cell in cells:
         framework, model, dataset, device = cell.values
-        names = model.name, dataset.name
-        cases = [point.of(common).case(purpose, framework, names, device, ()) for point in points]
+        where = cast("Framework", framework), (model.name, dataset.name), cast("Device", device)
+        cases = [point(common).case(purpose, *where, ()) for point in points]
         if any(store.path(case, common.machine).is_file() for case in cases):
             found.add(cell.id)
     return found

@@ -133,7 +133,8 @@ def _cells(
         return fitting, skipped
     every, _ = cells(values, purpose=purpose)
     there = {cell.id for cell in fitting}
-    kept = guarded((cell for cell in every if cell.id not in there), list(values), points(test, asked), purpose, asked)
+    others, settings = [cell for cell in every if cell.id not in there], [point.of for point in points(test, asked)]
+    kept = guarded(others, list(values), settings, purpose, asked)
     taken = [cell for cell in every if cell.id in there | kept]
     return taken, [cell for cell in skipped if cell.id not in kept]
 

@@ -67,9 +67,9 @@ class Examiner:
 
     def remember(self, spec: RunSpec, run: Run) -> None:
         """Compare the outputs of later runs with those of this one, which an interrupted session has examined."""
-        is_finished = isinstance(spec, NetworkSpec) and run.outcome is RunOutcome.FINISHED
-        if is_finished and run.inference and run.inference.sketch:
-            self._reference(spec, run, run.inference)
+        found = run.inference if run.outcome is RunOutcome.FINISHED else None
+        if isinstance(spec, NetworkSpec) and found and found.sketch:
+            self._reference(spec, run, found)
 
     def _reference(self, spec: NetworkSpec, run: Run, found: Inference) -> tuple[str, tuple[float, ...]]:
         """The session's first framework of these weights and examples, and its outputs."""
