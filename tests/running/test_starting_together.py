@@ -134,6 +134,15 @@ def test_an_interrupt_does_not_wait_for_the_other_one(folder, plain):
     assert psutil.Process().children(recursive=True) == []
 
 
+@pytest.fixture
+def interruptible():
+    """SIGINT interrupts: shells make their background jobs ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_does_not_wait_for_the_other_one_to_start(folder, plain):
     began = monotonic()
     # The first one has long taken its first steps by then.
