@@ -269,7 +269,7 @@ def _accept(asked: argparse.Namespace) -> int:
         disturbed = cautions.sentences(judging.disturbances(case.record.runs))
         problems = [*_problems(case.record, refusal), *disturbed]
         if not problems and not asked.allow:
-            problems += _too_good(store, case.record)
+            problems += _too_good(before, case.record)
         if not problems and before and (known := stored_baseline.found_in(before, case.record, metrics)):
             # A second copy would pass for a session that varied by nothing.
             problems = [f"the baseline has these runs already, saved {known.saved} ({known.reason})"]
@@ -320,13 +320,11 @@ def _add_each(asked: argparse.Namespace, action: str, add: Callable[[BaselineSto
     return complain([*refused, *found.damages])
 
 
-def _too_good(store: BaselineStore, record: Record) -> list[str]:
+def _too_good(before: Baseline | None, record: Record) -> list[str]:
     """The gains over the present baseline that are not believed, as text."""
     from pytest_dlbench.judging import stored_baseline  # noqa: PLC0415 - late, as above
     from pytest_dlbench.judging.reasons import unlikely  # noqa: PLC0415
-    from pytest_dlbench.workflows import baseline_gate  # noqa: PLC0415
 
-    before = baseline_gate.usable(store, record.case, record.context)
     if before is None:
         return []
     tolerances = judging.parse_tolerances([], "", judging.METRICS)

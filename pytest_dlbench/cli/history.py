@@ -31,7 +31,7 @@ and the first 30 after each shift. With --json a shift is listed in the session 
 
 examples:
   dlbench history                              all cases, and how many sessions each has
-  dlbench history '*pytorch-tartu-mnist-cnn*'        the sessions of a case, or of all that match the pattern
+  dlbench history '*pytorch-tartu-mnist-cnn*'  the sessions of a case, or of all that match the pattern
   dlbench history --history s3://bucket/dlbench training-jax-tartu-mnist-cnn-digits28-cpu-quick --since 2026-10-01
   dlbench history --add .dlbench/*.jsonl       add sessions that were run without --dlbench-history
 

@@ -25,7 +25,7 @@ SHOW = """
 CASE is the id of a case, or part of it.
 
 examples:
-  dlbench runs show pytorch-tartu-mnist-cnn           every recorded session, run by run
+  dlbench runs show pytorch-tartu-mnist-cnn     every recorded session, run by run
   dlbench runs show pytorch-tartu-mnist-cnn --records nightly.json
 
 exit status: 0 all read, 1 a file is damaged (the rest is shown), 2 usage error, or no such case

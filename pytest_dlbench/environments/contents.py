@@ -71,7 +71,7 @@ def _folders(python: str) -> Iterator[Path]:
 
 @cache
 def sources(folder: Path, *, has_tests: bool = True) -> str:
-    """The digest of all Python files in a folder, without environments and hidden folders in it, or also its tests."""
+    """The digest of a folder's Python files, with or without its tests; environments and hidden folders never count."""
     whole = hashlib.sha256()
     for file in sorted(_written(folder)):
         if not has_tests and TESTS.search(f"/{file.relative_to(folder)}"):

@@ -72,14 +72,6 @@ def compare(
     return tuple(found)
 
 
-def missing(
-    baseline: Baseline, runs: Sequence[Run], tolerances: Mapping[str, float], metrics: Metrics
-) -> tuple[str, ...]:
-    """The metrics that the baseline has and that would be judged, if every one of these runs had them."""
-    lost = baseline.sessions[-1].values.keys() - read_all(runs).keys()
-    return tuple(name for name in tolerances if name in lost and metrics[name].is_portable)
-
-
 def _not_worse(
     metric: Metric, old: BySeed, new: Mapping[int, float], tolerance: float, *, is_same_path: bool
 ) -> Verdict:

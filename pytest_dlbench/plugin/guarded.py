@@ -31,7 +31,7 @@ def guarded(
 
     Only cells of all axes name a case: what a test fills in itself is not known before it runs.
     """
-    if list(axes) != list(AXES):
+    if tuple(axes) != AXES:
         return set()
     # Late: every collection would wait for psutil.
     from pytest_dlbench.options import settings  # noqa: PLC0415

@@ -9,8 +9,7 @@ from pytest_dlbench.environments.placing import Place
 
 WORKER_FOLDER = Path(__file__).parent.parent / "worker"
 
-# A short list, never all of os.environ: variables that are not listed cannot affect a figure.
-# Those that choose what computes: other values make other figures.
+# Variables that choose what computes: other values make other figures.
 OF_FIGURES = (
     "LD_LIBRARY_PATH",
     "LD_PRELOAD",
@@ -19,6 +18,7 @@ OF_FIGURES = (
     "ONEDNN_MAX_CPU_ISA",
     "MKL_ENABLE_INSTRUCTIONS",
 )
+# A short list, never all of os.environ: variables that are not listed cannot affect a figure.
 INHERITED = (
     "PATH",
     "LANG",

@@ -264,8 +264,8 @@ def accepted(
         commit=commit_of(baselines.folder if baselines.folder.is_dir() else baselines.folder.parent),
     )
     changed = (*stored_baseline.changed(compared.verdicts), *compared.drifting) if compared and before else ()
-    accepted = tuple(dict.fromkeys(changed))
-    return stored_baseline.appended(before, record, replace(session, accepted=accepted))
+    session = replace(session, accepted=tuple(dict.fromkeys(changed)))
+    return stored_baseline.appended(before, record, session)
 
 
 def _history(address: str, machine: str, metrics: Metrics) -> "pd.DataFrame":

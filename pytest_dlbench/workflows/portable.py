@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_dlbench import judging
-from pytest_dlbench.judging import Metrics, portable
+from pytest_dlbench.judging import Metrics, portable, stored_baseline
 from pytest_dlbench.records import PORTABLE, CaseOutcome, Record, Verdict
 from pytest_dlbench.records.reasons import Portable, PortableUnused
 from pytest_dlbench.storing import BaselineStore
@@ -46,7 +46,7 @@ def compared(path: Path, record: Record, tolerances: Mapping[str, float], metric
         return Found(reason=PortableUnused(path=str(path), saved=newest.saved, differences=differences))
     return Found(
         verdicts=portable.compare(baseline, record.runs, tolerances, metrics),
-        missing=portable.missing(baseline, record.runs, tolerances, metrics),
+        missing=stored_baseline.missing(baseline, record.runs, tolerances, metrics),
         reason=Portable(
             path=str(path),
             saved=newest.saved,

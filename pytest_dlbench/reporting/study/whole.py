@@ -28,7 +28,6 @@ LEAD = (
 # github.com/zalandoresearch/fashion-mnist, section Benchmark, which says that they were not verified.
 REPORTED = {"fashion-mnist": "Others report 87.6 to 93.2 % for networks of two convolutions without augmentation"}
 HEADINGS = ("network, data and device", "framework", "runs", "steps", "accuracy", "step", "training", "peak RSS")
-
 COVERED = ("network and data", "device and threads", "processor", "frameworks", "seeds of each", "runs", "total time")
 
 Cell = tuple[str, str]
