@@ -35,7 +35,7 @@ LOOSER = {
 }
 
 
-@pytest.fixture(params=sorted({dataset for _, dataset in golden_losses.PAIRS}))
+@pytest.fixture(params=golden_losses.datasets())
 def dataset(request):
     return request.param
 

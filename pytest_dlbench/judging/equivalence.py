@@ -1,6 +1,6 @@
 """Whether a run trains the same network as the oracle, or applies the same one as another framework."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from datetime import UTC, datetime
 from math import fsum, sqrt
 
@@ -44,6 +44,7 @@ def certificate(case: Case, context: Context, run: Run, golden: Golden, bound: f
         versions=of_framework(run.versions),
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         workers=case.workers,
+        execution=context.execution,
     )
 
 
@@ -53,6 +54,30 @@ def is_equal(found: Certificate) -> bool:
     Rounding grows with every update; errors that the evaluation should reveal are a hundred times larger.
     """
     return found.deviation <= found.bound and found.evaluation_deviation <= EVALUATION_FACTOR * found.bound
+
+
+def covers(found: Certificate, context: Context) -> bool:
+    """Whether a certificate was measured as coarsely or finely as these conditions compute.
+
+    Another precision rounds otherwise, and a setting of execution is served by other kernels, which may have other
+    faults. Autotuning is not compared: what it chooses is among the same kernels.
+    """
+    return found.precision == context.precision and _kernels(found.execution) == _kernels(context.execution)
+
+
+def _kernels(execution: Sequence[str]) -> tuple[str, ...]:
+    """The settings of execution that decide which kernels are used."""
+    return tuple(name for name in execution if name != "autotune")
+
+
+def subject(case: Case, context: Context, versions: Mapping[str, str]) -> Hashable:
+    """What a certificate is about: two cases with the same subject have the same certificate.
+
+    The class of machine is part of it: other processors use other kernels, and round differently.
+    """
+    cell = (case.framework, case.model, case.dataset, case.device, case.workers, case.settings.get("exchange"))
+    trained = (context.network_digest, context.dataset_digest, context.precision, _kernels(context.execution))
+    return (*cell, *trained, context.machine.name, *sorted(of_framework(versions).items()))
 
 
 def of_framework(versions: Mapping[str, str]) -> dict[str, str]:

@@ -27,7 +27,8 @@ class Certificate:
 
     ``deviation`` is the largest relative difference of its losses from the golden ones, ``evaluation_deviation`` that
     of the loss on the test split after training; the first was within ``bound``, the second within five times
-    ``bound``. It was trained by that many data-parallel ``workers``.
+    ``bound``. It was trained by that many data-parallel ``workers``, with these settings of ``execution``, of which
+    files older than the field say nothing.
     """
 
     format: int = FORMAT_VERSION
@@ -44,3 +45,4 @@ class Certificate:
     versions: Mapping[str, str]
     date: str
     workers: int = 1
+    execution: tuple[str, ...] = ()

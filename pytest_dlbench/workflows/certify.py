@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from pytest_dlbench.judging import equivalence
 from pytest_dlbench.model import infer
+from pytest_dlbench.planning.workers import uncertifiable
 from pytest_dlbench.records import Certificate, Golden, Run, RunOutcome
 from pytest_dlbench.records.reasons import Difference, OtherGoldenError
 from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
@@ -47,11 +48,19 @@ def certificate_of(session: Session, spec: RunSpec, run: Run) -> Certificate | N
     if not isinstance(spec, NetworkSpec) or spec.purpose == "inference":
         return None
     # Frameworks cannot share dropout masks: equivalence is certified for the network without dropout.
-    digest = infer(spec.network.model.without_dropout()).digest
-    found, versions = session.certificates.find(spec.case, digest), equivalence.of_framework(run.versions)
-    if found and found.versions == versions:
+    network = infer(spec.network.model.without_dropout())
+    if uncertifiable(spec.case, network, spec.framework):
+        return None
+    trained = Uncertified(
+        case=spec.case,
+        context=session.settings.context(spec),
+        network_digest=network.digest,
+        versions=equivalence.of_framework(run.versions),
+    )
+    found = session.certificates.find(spec.case, network.digest)
+    if found and _holds(found, trained):
         return found
-    session.uncertified.append(Uncertified(case=spec.case, network_digest=digest, versions=versions))
+    session.uncertified.append(trained)
     return None
 
 
@@ -64,4 +73,5 @@ def _holds(certificate: Certificate, of: Uncertified) -> bool:
     names = ("framework", "model", "dataset", "device", "workers")
     is_its_cell = all(getattr(certificate, name) == getattr(of.case, name) for name in names)
     is_its_network = certificate.network_digest == of.network_digest
-    return is_its_cell and is_its_network and certificate.versions == of.versions
+    is_its_version = certificate.versions == of.versions
+    return is_its_cell and is_its_network and is_its_version and equivalence.covers(certificate, of.context)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_dlbench.planning.plan import RunSettings
-from pytest_dlbench.records import Case, CaseResult, Record
+from pytest_dlbench.records import Case, CaseResult, Context, Record
 from pytest_dlbench.running.hosts.host import Hosts
 from pytest_dlbench.running.hosts.local import THIS_MACHINE
 from pytest_dlbench.running.progress import Progress
@@ -30,6 +30,7 @@ class Uncertified:
     """
 
     case: Case
+    context: Context
     network_digest: str
     versions: Mapping[str, str]
 

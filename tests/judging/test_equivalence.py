@@ -40,3 +40,59 @@ def test_a_bound_is_looser_on_gpus_and_is_in_the_certificate(device, deviation, 
     found = certified(device, deviation)
     assert equivalence.is_equal(found) is is_equal
     assert found.bound == pytest.approx(1e-4 if device == "gpu" else 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_covered"),
+    [
+        ({}, True),
+        ({"execution": ("autotune",)}, True),
+        ({"execution": ("channels_last",)}, False),
+        ({"execution": ("library=onednn",)}, False),
+        ({"execution": ("tf32",)}, False),
+        ({"precision": "bfloat16"}, False),
+        ({"precision": "float64"}, False),
+        # Neither decides how a step is computed.
+        ({"steps": 7, "allocator": "default"}, True),
+    ],
+)
+def test_a_certificate_covers_its_own_precision_and_kernels(changes, is_covered):
+    assert equivalence.covers(certified("cpu", 0.0), records.context(**changes)) is is_covered
+
+
+def test_a_certificate_of_channels_last_covers_that_alone():
+    found = replace(certified("cpu", 0.0), execution=("channels_last",))
+    assert equivalence.covers(found, records.context(execution=("autotune", "channels_last")))
+    assert not equivalence.covers(found, records.context())
+
+
+VERSIONS = {"torch": "2.13.0", "kernel": "6.1"}
+OTHER_MACHINE = replace(records.machine(), name="linux-other")
+
+
+@pytest.mark.parametrize(
+    ("case", "context", "versions"),
+    [
+        ({"framework": "jax"}, {}, {}),
+        ({"model": "lenet"}, {}, {}),
+        ({"dataset": "fashion-mnist"}, {}, {}),
+        ({"device": "gpu"}, {}, {}),
+        ({"workers": 2}, {}, {}),
+        ({"settings": {"exchange": "fp16"}}, {}, {}),
+        ({}, {"network_digest": "other"}, {}),
+        ({}, {"dataset_digest": "other"}, {}),
+        ({}, {"precision": "bfloat16"}, {}),
+        ({}, {"execution": ("tf32",)}, {}),
+        ({}, {"machine": OTHER_MACHINE}, {}),
+        ({}, {}, {"torch": "2.12.0"}),
+    ],
+)
+def test_what_trains_otherwise_is_another_subject(case, context, versions):
+    one = equivalence.subject(CASE, records.context(), VERSIONS)
+    assert equivalence.subject(replace(CASE, **case), records.context(**context), VERSIONS | versions) != one
+
+
+def test_lengths_threads_and_the_kernel_of_the_system_are_no_other_subject():
+    one = equivalence.subject(CASE, records.context(), VERSIONS)
+    longer = replace(CASE, id="other", scale="full", threads=1)
+    assert equivalence.subject(longer, records.context(steps=7), VERSIONS | {"kernel": "6.2"}) == one

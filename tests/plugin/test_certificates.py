@@ -53,6 +53,13 @@ def test_one_that_is_not_equal_is_attached_to_nothing(suite):
     assert case["result"]["certificate"] is None
 
 
+def test_another_precision_is_not_certified_by_it(suite):
+    session(suite, 2e-5)
+    result, case = session(suite, 2e-5, "--dlbench-set", "precision=float64")
+    result.assert_outcomes(passed=2)
+    assert case["result"]["certificate"] is None
+
+
 def test_a_test_that_failed_its_own_assertion_stays_failed(suite):
     train = "dlbench.train(framework, model, dataset, device)"
     suite.write(test="DEVIATION = 2e-5\n" + CERTIFIES.replace(train, f"{train}; assert False"))

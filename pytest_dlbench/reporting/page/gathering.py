@@ -1,12 +1,12 @@
 """Reads the cases of a report from journals, documents and a history."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging import METRICS, Metrics, stored, summarise
-from pytest_dlbench.judging.equivalence import of_framework
+from pytest_dlbench.judging.equivalence import of_framework, subject
 from pytest_dlbench.records import CaseOutcome, CaseResult, RunOutcome, codec
 from pytest_dlbench.reporting.charts.history import Past
 from pytest_dlbench.reporting.charts.measured import Judged, Measured, named
@@ -41,7 +41,7 @@ def gather(paths: Iterable[Path], history: History | None = None, metrics: Metri
     """
     files = [file for path in paths for file in recorded.files(path)]
     found = [(recorded.session_of(file), recorded.read([file])) for file in files]
-    judged = [side for session, part in found for case in part.cases for side in _sides(session, case)]
+    judged = _certified([side for session, part in found for case in part.cases for side in _sides(session, case)])
     metrics = stored((case.record for _, part in found for case in part.cases), metrics)
     names = [case.result.case.id for case in judged]
     past, damages = _remembered(history, names, metrics) if history else ((), ())
@@ -52,6 +52,21 @@ def gather(paths: Iterable[Path], history: History | None = None, metrics: Metri
         damages=(*(damage for _, part in found for damage in part.damages), *damages),
         metrics=metrics,
     )
+
+
+def _certified(cases: Sequence[Judged]) -> Sequence[Judged]:
+    """The cases, with the certificates that other sessions have for what they trained."""
+    known = {_subject(case): case.result.certificate for case in cases if case.result.certificate}
+
+    def certified(case: Judged) -> Judged:
+        certificate = case.result.certificate or known.get(_subject(case))
+        return replace(case, result=replace(case.result, certificate=certificate))
+
+    return [certified(case) if any(run.training for run in case.runs) else case for case in cases]
+
+
+def _subject(case: Judged) -> Hashable:
+    return subject(case.result.case, case.context, case.runs[0].versions)
 
 
 def _sides(session: str, case: Recorded) -> Iterator[Judged]:

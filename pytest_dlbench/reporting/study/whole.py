@@ -28,7 +28,10 @@ LEAD = (
 # github.com/zalandoresearch/fashion-mnist, section Benchmark, which says that they were not verified.
 REPORTED = {"fashion-mnist": "Others report 87.6 to 93.2 % for networks of two convolutions without augmentation"}
 HEADINGS = ("network, data and device", "framework", "runs", "steps", "accuracy", "step", "training", "peak RSS")
-COVERED = ("network and data", "device and threads", "processor", "frameworks", "seeds of each", "runs", "total time")
+COVERED = (
+    *("network and data", "device and threads", "processor"),
+    *("frameworks", "certified", "seeds of each", "runs", "total time"),
+)
 
 Cell = tuple[str, str]
 
@@ -48,7 +51,10 @@ def section(cases: Sequence[Measured]) -> Section | Lacking:
 
 
 def _covered(found: Mapping[Cell, Sequence[Measured]]) -> Table:
-    """How many frameworks and seeds each recipe has by number of threads, and how long its runs took together."""
+    """How many frameworks and seeds each recipe has by number of threads, and how long its runs took together.
+
+    Certified are frameworks of which a certificate says that they train this network on these data as the oracle does.
+    """
     groups: dict[tuple[str, str, str], list[Measured]] = {}
     for (model, dataset), members in found.items():
         for case in sorted(members, key=lambda case: (case.case.device, case.case.threads, case.case.workers)):
@@ -65,8 +71,10 @@ def _counts(members: Sequence[Measured]) -> tuple[str, ...]:
     seeds_of = [len({run.seed for run in of}) for of in runs.values()]
     least, most = min(seeds_of), max(seeds_of)
     every = [run for of in runs.values() for run in of]
+    certified = {case.case.framework for case in members if case.result.certificate}
     return (
         f"{len(runs):,}",
+        f"{len(certified):,}",
         f"{least}" if least == most else f"{least} to {most}",
         f"{len(every):,}",
         figures.duration(sum(run.wall_seconds for run in every)),

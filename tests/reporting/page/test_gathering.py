@@ -1,5 +1,7 @@
 """Reading the cases of a report from journals and documents."""
 
+from dataclasses import replace
+
 import pytest
 
 from pytest_dlbench.records import CaseOutcome
@@ -11,6 +13,7 @@ from pytest_dlbench.storing import Entry, Journal, recorded
 from pytest_dlbench.storing.history import History
 from tests.doubles import records
 from tests.doubles.judged import both_sides, judged, session, write, write_pairs
+from tests.storing.test_certificates import CERTIFICATE
 
 
 @pytest.fixture
@@ -43,6 +46,27 @@ def test_a_document_has_the_same_cases_as_its_journal(journal, tmp_path):
 def test_runs_without_a_verdict_are_not_a_case(journal):
     journal.append(Entry(run=records.run(case="cut-short")))
     assert len(gather([journal.path]).cases) == 2
+
+
+def certificates(tmp_path, **changes):
+    """Those of two sessions' cases; the first of them certified PyTorch, and the second trained with these changes."""
+    certificate = replace(CERTIFICATE, framework="pytorch")
+    write(Journal(tmp_path), [judged(result={"certificate": certificate}), judged("jax")])
+    write(Journal(tmp_path, "gw1"), [judged(steps=70, context={"steps": 70, **changes})])
+    return {
+        (case.case.framework, case.context.steps): case.result.certificate for case in gather([tmp_path]).cases
+    }, certificate
+
+
+def test_a_certificate_of_one_session_is_that_of_the_same_training_in_another(tmp_path):
+    found, certificate = certificates(tmp_path)
+    assert found == {("pytorch", 50): certificate, ("pytorch", 70): certificate, ("jax", 50): None}
+
+
+@pytest.mark.parametrize("changes", [{"precision": "bfloat16"}, {"network_digest": "other"}])
+def test_a_certificate_of_one_session_is_not_that_of_another_training(changes, tmp_path):
+    found, _ = certificates(tmp_path, **changes)
+    assert found["pytorch", 70] is None
 
 
 def test_a_damaged_line_is_named_and_the_rest_is_kept(journal):

@@ -9,6 +9,7 @@ from pytest_dlbench.reporting.study import whole
 from pytest_dlbench.reporting.study.document import Lacking, Paragraph, Table
 from tests.doubles.judged import judged, measured
 from tests.doubles.records import evaluation, machine
+from tests.storing.test_certificates import CERTIFICATE
 
 
 def trained(framework, accuracy, **changes):
@@ -25,7 +26,7 @@ def blocks(*cases):
 def test_how_much_of_each_recipe_was_run_is_counted_by_device_and_threads():
     cases = (
         trained("pytorch", 0.9, threads=1),
-        trained("jax", 0.9, threads=1, runs=5),
+        trained("jax", 0.9, threads=1, runs=5, result={"certificate": CERTIFICATE}),
         trained("jax", 0.9, threads=2, runs=1),
     )
     _, covered, _ = whole.section(measured(*cases)).blocks
@@ -33,8 +34,8 @@ def test_how_much_of_each_recipe_was_run_is_counted_by_device_and_threads():
     (one, *counts), (two, *fewer) = covered.rows
     assert one == two == "gatech-lenet · fashion-mnist"
     seconds = cases[0].runs[0].wall_seconds
-    assert counts == ["cpu · 1 thread", machine().cpu_model, "2", "3 to 5", "8", figures.duration(8 * seconds)]
-    assert fewer == ["cpu · 2 threads", machine().cpu_model, "1", "1", "1", figures.duration(seconds)]
+    assert counts == ["cpu · 1 thread", machine().cpu_model, "2", "1", "3 to 5", "8", figures.duration(8 * seconds)]
+    assert fewer == ["cpu · 2 threads", machine().cpu_model, "1", "0", "1", "1", figures.duration(seconds)]
 
 
 def test_frameworks_are_listed_by_accuracy_with_how_far_they_are_apart():
