@@ -26,6 +26,17 @@ class Hung(Tagged, frozen=True, kw_only=True):
     idle_seconds: float
 
 
+class NotPrepared(Tagged, frozen=True, kw_only=True):
+    """The inputs of a run could not be written, or its workers not be started: what the operating system ``said``.
+
+    ``free_bytes`` were left in the ``folder`` of temporary files; None if that is not known.
+    """
+
+    said: str
+    folder: str
+    free_bytes: int | None = None
+
+
 DeathCause = Literal["status", "signal", "memory", "pipe"]
 
 
@@ -358,6 +369,7 @@ class WorkersDiffer(Tagged, frozen=True, kw_only=True):
 Cause = (
     TimedOut
     | Hung
+    | NotPrepared
     | WorkerDied
     | BadAnswer
     | WrongVersions

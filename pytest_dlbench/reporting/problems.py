@@ -77,6 +77,13 @@ def _hung(problem: of.Hung) -> str:
 
 
 @text.register
+def _not_prepared(problem: of.NotPrepared) -> str:
+    free = "" if problem.free_bytes is None else f" ({problem.free_bytes / 2**20:,.0f} MiB free)"
+    where = f"; temporary files are in {problem.folder}{free}" if problem.folder else ""
+    return f"the run could not be prepared: {problem.said}{where}; TMPDIR=FOLDER names a folder for temporary files"
+
+
+@text.register
 def _worker_died(problem: of.WorkerDied) -> str:
     when = "had ended before" if problem.is_before else "died during"
     return f"the worker {when} {problem.request!r}{CAUSES.get(problem.cause) or _ended(problem)}"

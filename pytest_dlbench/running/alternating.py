@@ -119,14 +119,20 @@ def _started_together(run: Run) -> Run:
 def _take_turns(one: Attempt, other: Attempt, order: Random) -> None:
     """Steps in turn until one of the two has ended; then the other goes on alone."""
     sides = (one, other)
-    # Where a step has just ended nothing sleeps: to wake another processor twice takes longer than a short step.
-    with pinning.pinned(frozenset(pinning.in_force(one.pid))):
-        for side in turns(order):
-            if not sides[side].proceed():
-                break
+    if one.has_started and other.has_started:
+        _alternate(sides, order)
     for attempt in sides:
         while attempt.proceed():
             pass
+
+
+def _alternate(sides: tuple[Attempt, Attempt], order: Random) -> None:
+    """Steps in turn until one of the two has ended."""
+    # Where a step has just ended nothing sleeps: to wake another processor twice takes longer than a short step.
+    with pinning.pinned(frozenset(pinning.in_force(sides[0].pid))):
+        for side in turns(order):
+            if not sides[side].proceed():
+                break
 
 
 def turns(order: Random) -> Iterator[int]:

@@ -1,8 +1,9 @@
 """One training run: a fresh worker from hello to close, and its outcome."""
 
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +22,7 @@ from pytest_dlbench.model import operator_values
 from pytest_dlbench.model.operator_values import Arrays
 from pytest_dlbench.model.operators import AllReduce, Operator
 from pytest_dlbench.records import Run, RunOutcome
+from pytest_dlbench.records.problems import NotPrepared
 from pytest_dlbench.running import addresses, compilation, failures, launch, pinning
 from pytest_dlbench.running.checkpoints import train_and_resume
 from pytest_dlbench.running.connection import Worker, WorkerError
@@ -68,6 +70,7 @@ def train_once(spec: RunSpec, index: int, hooks: RunHooks = NO_HOOKS) -> Run:
 class Attempt:
     """One run that is under way; a context manager, after whose block no process of it is left.
 
+    If the operating system refuses a file or a process that it needs, it does not start, and has ended.
     ``seconds`` is how long it has been given so far: its worker waits between two calls of ``proceed``.
     """
 
@@ -77,28 +80,39 @@ class Attempt:
         self._seed = spec.seed + index
         self._blocks = ExitStack()
         self._end: End | None = None
+        self.has_started = False
 
     def __enter__(self) -> Self:
-        self._began = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._began, self.started = datetime.now(UTC).isoformat(timespec="milliseconds"), monotonic()
         with ExitStack() as blocks:
-            folder = Path(blocks.enter_context(tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True)))
-            # Everything that costs the driver time happens before the worker starts; after that the driver sleeps.
-            dialogue, module, inputs = _prepared(self.spec, self._seed, folder)
-            environment = _environment(self.spec, self._place, folder.name)
-            self._kills, self._on_battery = failures.memory_kills(), is_on_battery()
-            self._code = compilation.files(self._place.caches)
-            self.started = monotonic()
-            self._survivors = blocks.enter_context(none_survives(folder.name))
-            self._workers = blocks.enter_context(_started(self.spec, self._place, environment, folder, module))
-            self._dialogue = dialogue(self._workers, self.started, self.spec, self._hooks)
-            self._requests = self._dialogue.run(self.spec, self._place.environment, self._seed, inputs)
-            self._blocks = blocks.pop_all()
+            try:
+                self._start(blocks)
+            except OSError as error:
+                self._end = End(outcome=RunOutcome.FAILED, problem=_not_prepared(error))
+            else:
+                self._blocks, self.has_started = blocks.pop_all(), True
         self.seconds += monotonic() - self.started
         return self
+
+    def _start(self, blocks: ExitStack) -> None:
+        """Write the inputs and start the workers; raises OSError."""
+        folder = Path(blocks.enter_context(tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True)))
+        # Everything that costs the driver time happens before the worker starts; after that the driver sleeps.
+        dialogue, module, inputs = _prepared(self.spec, self._seed, folder)
+        environment = _environment(self.spec, self._place, folder.name)
+        self._kills, self._on_battery = failures.memory_kills(), is_on_battery()
+        self._code = compilation.files(self._place.caches)
+        self.started = monotonic()
+        self._survivors = blocks.enter_context(none_survives(folder.name))
+        self._workers = blocks.enter_context(_started(self.spec, self._place, environment, folder, module))
+        self._dialogue = dialogue(self._workers, self.started, self.spec, self._hooks)
+        self._requests = self._dialogue.run(self.spec, self._place.environment, self._seed, inputs)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if not self.has_started:
+            return
         began = monotonic()
         self._log = () if self._end and self._end.outcome is RunOutcome.FINISHED else self._workers.log_tail()
         self._blocks.__exit__(kind, error, trace)
@@ -117,7 +131,8 @@ class Attempt:
 
     def kill(self) -> None:
         """End it at once."""
-        self._workers.kill()
+        if self.has_started:
+            self._workers.kill()
 
     def proceed(self) -> bool:
         """Go on to where another run may take a step; False once this one has ended."""
@@ -149,6 +164,8 @@ class Attempt:
     def run(self) -> Run:
         """What was measured, after the block."""
         assert self._end is not None
+        if not self.has_started:
+            return not_run(self.spec, self._index, self._end)
         return Run(
             case=self.spec.case.id,
             index=self._index,
@@ -169,6 +186,14 @@ class Attempt:
             **self._dialogue.observed(),
             **self._dialogue.measured,
         )
+
+
+def _not_prepared(error: OSError) -> NotPrepared:
+    """What the operating system refused."""
+    folder, free = tempfile.tempdir or "", None
+    with suppress(OSError):
+        free = shutil.disk_usage(folder).free
+    return NotPrepared(said=str(error), folder=folder, free_bytes=free)
 
 
 def _environment(spec: RunSpec, place: Place, run: str) -> Mapping[str, str]:

@@ -41,6 +41,20 @@ SENTENCES = [
         of.Hung(request="train", idle_seconds=600.0),
         "no answer to 'train': the worker hangs, because its processes have used no processor for 600 s",
     ),
+    (
+        of.NotPrepared(said="[Errno 28] No space left on device", folder="/tmp", free_bytes=3 << 20),
+        (
+            "the run could not be prepared: [Errno 28] No space left on device; temporary files are in /tmp (3 MiB"
+            " free); TMPDIR=FOLDER names a folder for temporary files"
+        ),
+    ),
+    (
+        of.NotPrepared(said="no usable temporary directory", folder=""),
+        (
+            "the run could not be prepared: no usable temporary directory; TMPDIR=FOLDER names a folder for temporary"
+            " files"
+        ),
+    ),
     (died("status", 3), "the worker died during 'train' (exit status 3)"),
     (died("status", is_before=True), "the worker had ended before 'train' (exit status 0)"),
     (DIED, "the worker died during 'train' (killed by SIGSEGV)"),

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from math import inf
+from pathlib import Path
 from random import Random
 from time import monotonic
 
@@ -144,6 +145,21 @@ def test_a_crash_between_two_turns_is_an_outcome_and_keeps_what_was_measured(fol
     assert (crashed.outcome, finished.outcome) == (RunOutcome.CRASHED, RunOutcome.FINISHED)
     assert len(crashed.training.step_seconds) > ALONE
     assert (crashed.problem.cause, crashed.problem.number) == ("signal", signal.SIGSEGV)
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+@pytest.mark.parametrize("memory", [0, inf])
+def test_a_side_that_cannot_be_started_fails_and_no_process_is_left(plain, lost, memory, monkeypatch):
+    """If only the second one cannot, the first goes on alone; ``memory`` decides whether both start at once."""
+    monkeypatch.setattr(alternating, "FRAMEWORK_BYTES", memory)
+    sides = [plain, plain]
+    sides[lost] = replace(plain, place=replace(plain.place, python=Path("/nonexistent/python")))
+    runs = train_pair(*sides, 0, Random(1))
+    assert runs[lost].outcome is RunOutcome.FAILED
+    assert "/nonexistent/python" in runs[lost].problem.said
+    assert [run.outcome for place, run in enumerate(runs) if place != lost] in ([], [RunOutcome.FINISHED])
+    assert len(runs) == 2 or lost == 0
+    assert no_process_is_left()
 
 
 def test_a_side_that_hangs_times_out_and_the_other_goes_on_alone(folder, plain):

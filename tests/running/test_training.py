@@ -14,7 +14,7 @@ import pytest
 from pytest_dlbench.environments import Framework
 from pytest_dlbench.model import SGD, Dense, Flatten, Recipe, ReLU
 from pytest_dlbench.records import Run, RunOutcome
-from pytest_dlbench.records.problems import Hung, NotFinite, StepsMissing, TimedOut, WorkerDied
+from pytest_dlbench.records.problems import Hung, NotFinite, NotPrepared, StepsMissing, TimedOut, WorkerDied
 from pytest_dlbench.running import idleness, launch, pinning
 from pytest_dlbench.running.training import train_once
 from tests.running.specs import BATCH, BUILDERS, CLASSES, STEPS, spec
@@ -170,6 +170,25 @@ class TestTimeout:
 
     def test_keeps_the_usage_until_then(self, late):
         assert late.usage["train"].samples >= 2
+
+
+class TestNotPrepared:
+    def test_without_a_folder_for_its_files_a_run_fails_with_what_the_system_said(self, run, tmp_path, monkeypatch):
+        gone = tmp_path / "gone"
+        monkeypatch.setattr("tempfile.tempdir", str(gone))
+        failed = run("numpy_softmax")
+        assert failed.outcome is RunOutcome.FAILED
+        assert isinstance(failed.problem, NotPrepared)
+        assert (failed.problem.folder, failed.problem.free_bytes) == (str(gone), None)
+        assert f"No such file or directory: '{gone}" in failed.problem.said
+
+    def test_a_python_that_is_gone_fails_the_run(self, data_folder):
+        planned = spec("numpy_softmax", data_folder)
+        lost = replace(planned, place=replace(planned.place, python=Path("/nonexistent/python")))
+        failed = train_once(lost, 0)
+        assert failed.outcome is RunOutcome.FAILED
+        assert "/nonexistent/python" in failed.problem.said
+        assert failed.problem.free_bytes > 0
 
 
 class TestCrashed:
