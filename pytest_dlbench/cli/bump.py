@@ -69,11 +69,11 @@ def _bump(asked: argparse.Namespace) -> int:
     found = lock_diff.of(old, new, _frameworks(asked.frameworks))
     sides = _sides(asked, old, new)
     tests = _command(asked, found, sides) if found.affected else []
-    # With --json nothing but the document may be printed.
-    is_plan = asked.plan or asked.json
-    answer(asked, {**codec.builtins(_as_json(found)), "command": tests}, _lines(found, tests, is_plan=is_plan))
+    if tests and asked.json and not asked.plan:
+        raise OptionError(f"{WHERE}: pytest prints no JSON: add --plan, or --pytest='--dlbench-json PATH'")
+    answer(asked, {**codec.builtins(_as_json(found)), "command": tests}, _lines(found, tests, is_plan=asked.plan))
     status = 0
-    if tests and not is_plan:
+    if tests and not asked.plan:
         _write(sides, old, new)
         sys.stdout.flush()
         if not found.not_tested:

@@ -1,6 +1,7 @@
 """``dlbench releases``: gate each of a package's last releases against the one before it."""
 
 import argparse
+import hashlib
 import shlex
 import subprocess
 import sys
@@ -42,9 +43,10 @@ serves, pytest runs both in pairs (--dlbench-ab), in environments that are built
 releases of a package that the framework depends on, such as numpy, and everything else stays as it is pinned. If a case
 regresses, the session is repeated once: a regression is confirmed if the same case regresses again.
 
-The journals of each pair of releases are in a folder of their own, .dlbench/releases/FRAMEWORK/OLD..NEW. A comparison
-that has ended is not run again, one that was interrupted goes on, and one in which a case did not finish, because its
-environment could not be built, for example, starts from scratch: repeat the command.
+The journals of each pair of releases are in a folder of their own, .dlbench/releases/FRAMEWORK/OLD..NEW, and with
+--bench or --pytest in OLD..NEW-DIGEST, whose digest is that of these arguments. A comparison that has ended is not run
+again, one that was interrupted goes on, and one in which a case did not finish, because its environment could not be
+built, for example, starts from scratch: repeat the command.
 
 examples:
   dlbench releases jax --plan
@@ -52,8 +54,8 @@ examples:
   dlbench releases pytorch --of numpy --last 3
   dlbench releases mlx --among 0.31.2,0.32.4 --bench tests/bench
 
-exit status: 0 nothing is worse; 1 a case is worse in both sessions, or did not finish; 2 usage error; 3 some
-comparisons are undecided, or a regression was not confirmed; 130 Ctrl-C
+exit status: 0 nothing is worse; 1 a case is worse in both sessions or did not finish, or a session compared nothing or
+did not end; 2 usage error; 3 some comparisons are undecided, or a regression was not confirmed; 130 Ctrl-C
 """
 
 
@@ -105,7 +107,9 @@ def _releases(asked: argparse.Namespace) -> int:
         _run(asked, step)
     compared = {step: _found(step) for step in steps}
     damages = [damage for step in steps for damage in _recorded(step.folder).damages]
-    status = 1 if damages else _status([case for cases in compared.values() for case in cases])
+    is_whole = all(cases and _has_ended(step.folder) for step, cases in compared.items())
+    every = [case for cases in compared.values() for case in cases]
+    status = _status(every) if is_whole and not damages else 1
     found = [codec.builtins(_as_json(step, cases)) for step, cases in compared.items()]
     answer(asked, found, _lines(compared, status))
     complain(damages)
@@ -120,16 +124,26 @@ def _steps(asked: argparse.Namespace, framework: Framework) -> Iterator[Step]:
     """Each release with the one before it; raises OptionError."""
     versions = _versions(asked, framework)
     sides = {version: _side(asked, framework, version) for version in versions}
-    subject = f"{asked.framework}-{asked.of}" if asked.of else asked.framework
+    folder = Path.cwd() / FOLDER / (f"{asked.framework}-{asked.of}" if asked.of else asked.framework)
     for old, new in pairwise(versions):
         yield Step(
-            old=old, new=new, sides=(sides[old], sides[new]), folder=Path.cwd() / FOLDER / subject / f"{old}..{new}"
+            old=old, new=new, sides=(sides[old], sides[new]), folder=folder / f"{old}..{new}{_arguments_digest(asked)}"
         )
+
+
+def _arguments_digest(asked: argparse.Namespace) -> str:
+    """What distinguishes a comparison with these arguments from others of the same releases; empty without any."""
+    if not asked.bench and not asked.pytest:
+        return ""
+    words = "\0".join((*asked.bench, "--", *asked.pytest))
+    return f"-{hashlib.sha256(words.encode()).hexdigest()[:8]}"
 
 
 def _versions(asked: argparse.Namespace, framework: Framework) -> Sequence[str]:
     if not framework.package or not framework.environments:
         raise OptionError(f"{WHERE}: {asked.framework!r} has no package whose versions could be chosen")
+    if asked.last < 2:
+        raise OptionError(f"{WHERE}: --last: expected 2 or more releases to compare, got {asked.last}")
     if asked.among:
         found = list(listed(asked.among, "--among"))
     else:
@@ -190,7 +204,11 @@ def _again(step: Step) -> Path:
 
 def _is_done(folder: Path) -> bool:
     newest = _newest(folder).values()
-    return any(map(is_over, folder.glob("*.jsonl"))) and not any(_did_not_finish(case) for case in newest)
+    return _has_ended(folder) and not any(_did_not_finish(case) for case in newest)
+
+
+def _has_ended(folder: Path) -> bool:
+    return any(map(is_over, folder.glob("*.jsonl")))
 
 
 def _did_not_finish(case: Recorded) -> bool:
@@ -236,14 +254,14 @@ def _newest(folder: Path) -> Mapping[str, Recorded]:
 def _status(found: Sequence[Compared]) -> int:
     outcomes = {one.outcome for one in found}
     open_ones = {*UNDECIDED, "unconfirmed"}
-    if not outcomes or outcomes - {*PASSED, *open_ones}:
+    if outcomes - {*PASSED, *open_ones}:
         return 1
     return 3 if outcomes & open_ones else 0
 
 
 def _lines(found: Mapping[Step, Sequence[Compared]], status: int) -> Iterator[str]:
     for step, cases in found.items():
-        yield f"{step.title}{'' if cases else ': nothing was compared; see what pytest printed'}"
+        yield f"{step.title}{_lacking(step, cases)}"
         for case in cases:
             yield f"  {case.first.record.case.id}: {case.outcome}"
             yield from (f"    {line}" for line in _verdicts(case.first))
@@ -251,6 +269,13 @@ def _lines(found: Mapping[Step, Sequence[Compared]], status: int) -> Iterator[st
                 yield "    again:"
                 yield from (f"    {line}" for line in _verdicts(case.again))
     yield from _summary([case for cases in found.values() for case in cases], status)
+
+
+def _lacking(step: Step, cases: Sequence[Compared]) -> str:
+    """What a session did not do; empty if it ended and compared something."""
+    if not cases:
+        return ": nothing was compared; see what pytest printed"
+    return "" if _has_ended(step.folder) else ": the session did not end; repeat the command to go on with it"
 
 
 def _summary(found: Sequence[Compared], status: int) -> Iterator[str]:

@@ -61,11 +61,18 @@ def test_two_files_with_the_same_name_are_copied_to_distinct_names(bump):
 
 
 def test_a_json_plan_has_the_command_as_a_list(bump):
-    _, out = bump(OLD, NEW, "--json")
+    status, out = bump(OLD, NEW, "--plan", "--json")
     answer = json.loads(out)
+    assert status == 0
     assert answer["changes"] == [{"name": "torch", "old": "2.12.0", "new": "2.13.0"}]
     assert answer["frameworks"] == {"pytorch": ["torch"]}
     assert answer["command"][3:5] == ["bench", "--dlbench-ab=old.txt,new.txt"]
+
+
+def test_json_without_a_plan_is_refused_where_tests_would_have_to_run(bump, capsys):
+    assert bump(OLD, NEW, "--json")[0] == 2
+    status, out = bump(OLD, OLD, "--json")
+    assert (status, json.loads(out)["command"]) == (0, [])
 
 
 def test_an_unknown_framework_is_a_usage_error(bump):
@@ -157,7 +164,7 @@ def test_a_change_that_cannot_be_tested_is_listed_with_its_reason_and_makes_stat
 
 def test_an_untested_change_beside_a_tested_one_makes_status_3(bump):
     old = "torch==2.12.0\njax==0.9.0\njaxlib==0.9.0\n"
-    status, out = bump(old, old.replace("2.12.0", "2.13.0").replace("0.9.0", "0.10.2"), "--json")
+    status, out = bump(old, old.replace("2.12.0", "2.13.0").replace("0.9.0", "0.10.2"), "--plan", "--json")
     answer = json.loads(out)
     assert status == 3
     assert answer["frameworks"].keys() == {"pytorch"}
@@ -166,7 +173,7 @@ def test_an_untested_change_beside_a_tested_one_makes_status_3(bump):
 
 def test_what_another_framework_covers_is_tested(bump):
     old = "torch==2.12.0\nkeras==3.14.0\n"
-    status, out = bump(old, old.replace("2.12.0", "2.13.0").replace("3.14.0", "3.15.1"), "--json")
+    status, out = bump(old, old.replace("2.12.0", "2.13.0").replace("3.14.0", "3.15.1"), "--plan", "--json")
     assert status == 0
     assert json.loads(out)["not_tested"] == {}
 

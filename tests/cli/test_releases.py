@@ -21,15 +21,20 @@ BENCH = """
     def test_it(pytestconfig):
         folder = Path(pytestconfig.getoption("dlbench_journals"))
         step = folder.parent if folder.name == "again" else folder
-        said = OUTCOMES[step.name].split()[folder.name == "again"]
+        # Without the digest of the command's arguments.
+        releases = step.name.partition("-")[0]
+        said = OUTCOMES[releases].split()[folder.name == "again"]
         with Path("sessions.txt").open("a") as file:
-            print(folder.relative_to(Path.cwd()), file=file)
+            print(releases + "/again" * (folder.name == "again"), file=file)
+        if said == "nothing":
+            return
         changed = verdict() if said == "regressed" else verdict(outcome=VerdictOutcome.EQUIVALENT)
         journal = Journal(folder)
         old, new = pytestconfig.getoption("dlbench_ab").split(",")
-        sides = both_sides(old, new, step=0.02, outcome=CaseOutcome(said), verdicts=(changed,))
+        outcome = CaseOutcome("passed" if said == "killed" else said)
+        sides = both_sides(old, new, step=0.02, outcome=outcome, verdicts=(changed,))
         write_pairs(journal, sides)
-        if said != "crashed":
+        if said not in ("crashed", "killed"):
             journal.append(Entry(ended="2026-11-25T12:00:00"))
 """
 
@@ -45,7 +50,7 @@ def releases(tmp_path, monkeypatch, capsys):
         among = list(dict.fromkeys(version for step in outcomes for version in step.split("..")))
         status = main(["releases", "mlx", "--among", ",".join(among), "--bench", "test_it.py", *options])
         log = tmp_path / "sessions.txt"
-        ran = [line.removeprefix(".dlbench/releases/mlx/") for line in log.read_text().split()] if log.exists() else []
+        ran = log.read_text().split() if log.exists() else []
         return status, capsys.readouterr().out, ran
 
     return call
@@ -101,9 +106,28 @@ def test_a_session_that_compares_nothing_fails(releases, tmp_path):
     assert "0.32.3 → 0.32.4: nothing was compared; see what pytest printed" in out
 
 
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [("nothing", ": nothing was compared; see what pytest printed"), ("killed", ": the session did not end; repeat")],
+)
+def test_one_session_that_compares_nothing_or_does_not_end_fails(said, problem, releases):
+    status, out, _ = releases({"0.32.2..0.32.3": "passed", "0.32.3..0.32.4": said})
+    assert status == 1
+    assert f"0.32.3 → 0.32.4{problem}" in out
+    assert "0.32.2 → 0.32.3\n" in out
+
+
+def test_other_arguments_are_another_comparison(releases):
+    passed = {"0.32.3..0.32.4": "passed"}
+    releases(passed, "--pytest=--dlbench-scale=smoke")
+    *_, ran = releases(passed, "--pytest=--dlbench-scale=quick")
+    assert len(ran) == 2
+    assert releases(passed, "--pytest=--dlbench-scale=smoke")[2] == ran
+
+
 def test_a_damaged_journal_is_status_1_and_the_summary_says_so(releases, tmp_path):
     releases({"0.32.3..0.32.4": "passed"})
-    (journal,) = (tmp_path / ".dlbench/releases/mlx/0.32.3..0.32.4").glob("*.jsonl")
+    (journal,) = (tmp_path / ".dlbench/releases/mlx").glob("0.32.3..0.32.4-*/*.jsonl")
     journal.write_bytes(journal.read_bytes() + b'{"format": \n')
     status, out, _ = releases({"0.32.3..0.32.4": "passed"})
     assert status == 1
@@ -134,11 +158,12 @@ def test_releases_of_a_dependency_leave_the_other_pins_as_they_are(tmp_path, mon
         (["mlx", "--among", "0.32.4"], "expected at least two releases to compare, got 0.32.4"),
         (["mlx", "--among", "0.32.4,0.32.3"], "expected the oldest version first"),
         (["mlx", "--of", "scipy", "--among", "1.1,1.2"], "--of scipy: mlx pins mlx, mlx-cpu, numpy"),
+        (["mlx", "--last", "0"], "--last: expected 2 or more releases to compare, got 0"),
         (["mlxx"], "did you mean"),
         (["tinygrad", "--among", "0.12.0,0.14.0"], "serves tinygrad>=0.14, not 0.12.0; the nearest is tinygrad==0.14"),
         (["mlx", "--among", "1.x,2"], "--among: Invalid version: '1.x'"),
     ],
-    ids=["one", "order", "no dependency", "unknown", "not served", "no version"],
+    ids=["one", "order", "no dependency", "none", "unknown", "not served", "no version"],
 )
 def test_wrong_arguments_are_usage_errors_that_say_what_is_right(words, problem, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
