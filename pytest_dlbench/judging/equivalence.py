@@ -45,6 +45,8 @@ def certificate(case: Case, context: Context, run: Run, golden: Golden, bound: f
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         workers=case.workers,
         execution=context.execution,
+        machine=context.machine.name,
+        dataset_digest=context.dataset_digest,
     )
 
 
@@ -57,12 +59,17 @@ def is_equal(found: Certificate) -> bool:
 
 
 def covers(found: Certificate, context: Context) -> bool:
-    """Whether a certificate was measured as coarsely or finely as these conditions compute.
+    """Whether a certificate was measured on these data, and computed as these conditions compute.
 
-    Another precision rounds otherwise, and a setting of execution is served by other kernels, which may have other
-    faults. Autotuning is not compared: what it chooses is among the same kernels.
+    Another precision rounds otherwise; other processors and settings of execution have other kernels, which may have
+    other faults. Autotuning is not compared: what it chooses is among the same kernels.
     """
-    return found.precision == context.precision and _kernels(found.execution) == _kernels(context.execution)
+    measured = (found.machine, found.dataset_digest, found.precision, _kernels(found.execution))
+    return measured == _conditions(context)
+
+
+def _conditions(context: Context) -> tuple[str, str, str, tuple[str, ...]]:
+    return context.machine.name, context.dataset_digest, context.precision, _kernels(context.execution)
 
 
 def _kernels(execution: Sequence[str]) -> tuple[str, ...]:
@@ -71,13 +78,9 @@ def _kernels(execution: Sequence[str]) -> tuple[str, ...]:
 
 
 def subject(case: Case, context: Context, versions: Mapping[str, str]) -> Hashable:
-    """What a certificate is about: two cases with the same subject have the same certificate.
-
-    The class of machine is part of it: other processors use other kernels, and round differently.
-    """
+    """What a certificate is about: two cases with the same subject have the same certificate."""
     cell = (case.framework, case.model, case.dataset, case.device, case.workers, case.settings.get("exchange"))
-    trained = (context.network_digest, context.dataset_digest, context.precision, _kernels(context.execution))
-    return (*cell, *trained, context.machine.name, *sorted(of_framework(versions).items()))
+    return (*cell, context.network_digest, *_conditions(context), *sorted(of_framework(versions).items()))
 
 
 def of_framework(versions: Mapping[str, str]) -> dict[str, str]:

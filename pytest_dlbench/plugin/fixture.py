@@ -406,10 +406,10 @@ class Dlbench:
         The framework is equal if no loss deviates by more than ``bound`` (relative), nor the evaluation after them by
         more than five times ``bound``.
 
-        If equal, the certificate is kept and attached to the records of the same network, versions, precision and
-        settings of execution, earlier ones of the session included; otherwise an earlier one is revoked. Skips the test
-        if the framework is not installed or cannot build the model, and fails it if the run does not finish, evaluates
-        differently the second time, or builds shapes other than those inferred.
+        If equal, the certificate is kept and attached to the records of the same network, versions, data, class of
+        machine, precision and settings of execution, earlier ones of the session included; otherwise an earlier one is
+        revoked. Skips the test if the framework is not installed or cannot build the model, and fails it if the run
+        does not finish, evaluates differently the second time, or builds shapes other than those inferred.
         """
         self._skip_if_taken()
         spec = self._spec(

@@ -27,8 +27,8 @@ class Certificate:
 
     ``deviation`` is the largest relative difference of its losses from the golden ones, ``evaluation_deviation`` that
     of the loss on the test split after training; the first was within ``bound``, the second within five times
-    ``bound``. It was trained by that many data-parallel ``workers``, with these settings of ``execution``, of which
-    files older than the field say nothing.
+    ``bound``. It was trained by that many data-parallel ``workers``, with these settings of ``execution``, on this
+    class of ``machine``. Files older than the last three fields have none of them, and hold for no training.
     """
 
     format: int = FORMAT_VERSION
@@ -46,3 +46,5 @@ class Certificate:
     date: str
     workers: int = 1
     execution: tuple[str, ...] = ()
+    machine: str = ""
+    dataset_digest: str = ""

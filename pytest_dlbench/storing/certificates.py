@@ -1,4 +1,4 @@
-"""Certificates of equivalence: one small file per framework, model, data set, device and number of workers."""
+"""Certificates of equivalence: small files, one for each class of machine, framework, model, data set and device."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +14,13 @@ class CertificateStore:
 
     folder: Path
 
-    def _path(self, of: Case | Certificate) -> Path:
+    def _path(self, of: Case | Certificate, machine: str) -> Path:
         several = f"-workers{of.workers}" if of.workers > 1 else ""
-        return self.folder / of.framework / file_name(f"{of.model}-{of.dataset}-{of.device}{several}")
+        return self.folder / of.framework / file_name(f"{of.model}-{of.dataset}-{of.device}{several}-{machine}")
 
     def write(self, certificate: Certificate) -> Path:
-        """Replace the certificate of its framework, model, data set, device and number of workers."""
-        path = self._path(certificate)
+        """Replace the certificate of its framework, model, data set, device, number of workers and class of machine."""
+        path = self._path(certificate, certificate.machine)
         # Next to the journals, whose folder is created by whichever comes first.
         create_ignored(self.folder.parent)
         write_whole(path, codec.checked_file(certificate))
@@ -28,12 +28,11 @@ class CertificateStore:
 
     def revoke(self, certificate: Certificate) -> None:
         """Delete the certificate of a framework that is no longer equivalent."""
-        path = self._path(certificate)
-        path.unlink(missing_ok=True)
+        self._path(certificate, certificate.machine).unlink(missing_ok=True)
 
-    def find(self, case: Case, network_digest: str) -> Certificate | None:
-        """The certificate of a case's network, or None without a readable one."""
-        path = self._path(case)
+    def find(self, case: Case, machine: str, network_digest: str) -> Certificate | None:
+        """The certificate of a case's network on a class of machine, or None without a readable one."""
+        path = self._path(case, machine)
         try:
             found = codec.decode_versioned(path.read_bytes(), Certificate, str(path))
         except (FileNotFoundError, FileFormatError):

@@ -57,7 +57,7 @@ def certificate_of(session: Session, spec: RunSpec, run: Run) -> Certificate | N
         network_digest=network.digest,
         versions=equivalence.of_framework(run.versions),
     )
-    found = session.certificates.find(spec.case, network.digest)
+    found = session.certificates.find(spec.case, trained.context.machine.name, network.digest)
     if found and _holds(found, trained):
         return found
     session.uncertified.append(trained)

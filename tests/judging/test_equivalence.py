@@ -52,12 +52,19 @@ def test_a_bound_is_looser_on_gpus_and_is_in_the_certificate(device, deviation, 
         ({"execution": ("tf32",)}, False),
         ({"precision": "bfloat16"}, False),
         ({"precision": "float64"}, False),
+        ({"machine": replace(records.machine(), name="linux-other")}, False),
+        ({"dataset_digest": "other"}, False),
         # Neither decides how a step is computed.
         ({"steps": 7, "allocator": "default"}, True),
     ],
 )
-def test_a_certificate_covers_its_own_precision_and_kernels(changes, is_covered):
+def test_a_certificate_covers_its_own_machine_data_precision_and_kernels(changes, is_covered):
     assert equivalence.covers(certified("cpu", 0.0), records.context(**changes)) is is_covered
+
+
+def test_a_certificate_of_which_the_machine_is_not_known_covers_nothing():
+    found = replace(certified("cpu", 0.0), machine="", dataset_digest="")
+    assert not equivalence.covers(found, records.context())
 
 
 def test_a_certificate_of_channels_last_covers_that_alone():

@@ -30,12 +30,18 @@ CERTIFICATE = Certificate(
     bound=1e-5,
     versions={"torch": "2.13.0"},
     date="2026-11-21T00:00:00+00:00",
+    machine=records.machine().name,
+    dataset_digest="63bf5a2fc100bc0f",
 )
 
 
 @pytest.fixture
 def store(tmp_path):
     return CertificateStore(folder=tmp_path)
+
+
+def find(store, machine=CERTIFICATE.machine, digest="5d806ee3711cedb8", **case):
+    return store.find(records.case(**case), machine, digest)
 
 
 def test_git_ignores_the_folder_of_the_session_if_certificates_come_first(tmp_path):
@@ -45,31 +51,41 @@ def test_git_ignores_the_folder_of_the_session_if_certificates_come_first(tmp_pa
 
 def test_a_certificate_is_found_for_its_own_network(store):
     store.write(CERTIFICATE)
-    assert store.find(records.case(), "5d806ee3711cedb8") == CERTIFICATE
+    assert find(store) == CERTIFICATE
     assert store.all() == [CERTIFICATE]
 
 
 def test_a_certificate_does_not_apply_to_another_network_of_the_same_name(store):
     store.write(CERTIFICATE)
-    assert store.find(records.case(), "another") is None
+    assert find(store, digest="another") is None
 
 
 def test_a_certificate_does_not_apply_to_another_framework(store):
     store.write(CERTIFICATE)
-    assert store.find(records.case(framework="jax"), "5d806ee3711cedb8") is None
+    assert find(store, framework="jax") is None
+
+
+def test_each_class_of_machine_has_certificates_of_its_own(store):
+    other = replace(CERTIFICATE, machine="linux-other", deviation=2e-7)
+    store.write(CERTIFICATE)
+    assert find(store, machine="linux-other") is None
+    store.write(other)
+    assert (find(store), find(store, machine="linux-other")) == (CERTIFICATE, other)
+    store.revoke(other)
+    assert (find(store), find(store, machine="linux-other")) == (CERTIFICATE, None)
 
 
 def test_a_revoked_certificate_is_gone(store):
     store.write(CERTIFICATE)
     store.revoke(CERTIFICATE)
     store.revoke(CERTIFICATE)
-    assert store.find(records.case(), "5d806ee3711cedb8") is None
+    assert find(store) is None
 
 
 def test_a_damaged_certificate_certifies_nothing(store):
     path = store.write(CERTIFICATE)
     path.write_text("{")
-    assert store.find(records.case(), "5d806ee3711cedb8") is None
+    assert find(store) is None
     with pytest.raises(FileFormatError):
         store.all()
 

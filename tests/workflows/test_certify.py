@@ -30,11 +30,11 @@ TWO_WORKERS = RunSettings(machine=records.machine(), scale="smoke", threads=1, s
 )
 def test_workers_that_exchange_in_full_and_compute_the_same_are_certified(changes, is_certified, tmp_path):
     store = CertificateStore(folder=tmp_path)
-    of = {"model": MODEL.name, "dataset": "digits28", "workers": 2}
-    stored = replace(CERTIFICATE, network_digest=infer(MODEL).digest, versions={"torch": "2.13.0"}, **of)
-    store.write(stored)
     settings = replace(TWO_WORKERS, changes=changes)
     session = SimpleNamespace(settings=settings, certificates=store, uncertified=[])
     spec = settings.spec(FRAMEWORK, MODEL, dlb.DATASETS["digits28"], CPU, recipe=MODEL.recipe, label="training")
+    of = {"model": MODEL.name, "dataset": "digits28", "dataset_digest": spec.data.digest, "workers": 2}
+    stored = replace(CERTIFICATE, network_digest=infer(MODEL).digest, **of)
+    store.write(stored)
     run = records.run(versions={"torch": "2.13.0", "kernel": "6.1"})
     assert certify.certificate_of(session, spec, run) == (stored if is_certified else None)
