@@ -17,7 +17,9 @@ from pytest_dlbench.reporting import problems
 from pytest_dlbench.running.dialogue import CHECKS
 from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.training import train_once
+from pytest_dlbench.storing import Entry, Journal, read_journal
 from pytest_dlbench.workflows.validity import Examiner
+from tests.doubles import records
 
 BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
 MACHINE = Machine(name="any", cpu_model="any", cores=2, memory_gib=8, os_family="Linux")
@@ -138,6 +140,15 @@ def test_an_all_reduce_has_the_bandwidths_of_nccl_tests(summed):
     assert METRICS["bus_bandwidth"].read(found) == pytest.approx(4000 / seconds / 1e9)
     assert METRICS["forward_share"].read(found) is None
     assert len(found.workers) == 2
+
+
+def test_an_all_reduce_which_has_no_probes_is_read_from_a_journal_as_it_was(summed, tmp_path):
+    journal = Journal(tmp_path)
+    journal.append(Entry(run=summed[""], context=records.context()))
+    (found,) = read_journal(journal.path)
+    assert isinstance(found, Entry), found.message
+    assert found.run == summed[""]
+    assert not found.run.operation.probes
 
 
 def test_a_sum_that_one_worker_lacks_fails_the_run_and_names_it(summed):

@@ -77,6 +77,11 @@ def _read_back(entry, folder=Path("/dev/shm")):
         journal.path.unlink()
 
 
+def _with_probes(seconds):
+    run = records.operated()
+    return replace(run, operation=replace(run.operation, probes=seconds))
+
+
 ODD = {
     "no steps": (replace(records.run(), training=records.training(())), "$.run.training.step_seconds"),
     "no time": (replace(records.run(), training=records.training((0.0, 0.0))), "$.run.training.step_seconds"),
@@ -91,6 +96,8 @@ ODD = {
         replace(records.run(), evaluation=replace(records.evaluation(), correct=20_000)),
         "$.run.evaluation.correct",
     ),
+    "no seconds of a probe": (_with_probes({}), "$.run.operation.probes"),
+    "a probe without arithmetic": (_with_probes({"gemm": 0.04, "other": 0.04}), "$.run.operation.probes"),
     "no date": (replace(records.run(), began="yesterday"), "$.run.began"),
 }
 
