@@ -281,13 +281,14 @@ class NotResumed(Tagged, frozen=True, kw_only=True):
     """A training that went on from a checkpoint has another loss than the one that wrote it, in some ``step`` from 1.
 
     Step 0 is an evaluation of test examples before any step. ``losses`` are those of the writing and of the reading
-    process, to the last digit; their relative difference is ``deviation``.
+    process, to the last digit, "nan" for one that is missing; their relative difference is ``deviation``, None if it is
+    not finite.
     """
 
     mechanism: str
     step: int
     losses: tuple[str, str]
-    deviation: float
+    deviation: float | None
     bound: float
 
 

@@ -200,7 +200,8 @@ class Checkpoint:
     ``losses`` are what followed in the process that wrote it, to the last digit: that of a batch of the test split,
     then those of the steps ``numbers``. ``resumed_losses`` are the same of the process that read it, ``deviation`` is
     their largest relative difference, and ``bound`` the largest that is allowed; None where the network draws random
-    numbers, whose state is ``not_kept``. The last three fields are empty or None until it was read.
+    numbers, whose state is ``not_kept``. The last three fields are empty or None until it was read; ``deviation`` is
+    None, too, if a loss is not finite.
     """
 
     mechanism: str

@@ -305,10 +305,12 @@ def _steps_change_nothing(problem: of.StepsChangeNothing) -> str:
 def _not_resumed(problem: of.NotResumed) -> str:
     expected, found = problem.losses
     where, part = (f"in step {problem.step}", "optimiser's state") if problem.step else ("on test examples", "model")
+    # A loss that is not finite, or missing, is wrong by any bound.
+    bound = f"where at most {problem.bound:g} is allowed"
+    apart = "" if problem.deviation is None else f": a relative difference of {problem.deviation:.2g}, {bound}"
     return (
         f"training that goes on from a checkpoint ({problem.mechanism}) in a fresh process has the loss {found} {where}"
-        f" instead of {expected}: a relative difference of {problem.deviation:.2g}, where at most {problem.bound:g} is"
-        f" allowed; does the checkpoint lack a part of the {part}?"
+        f" instead of {expected}{apart}; does the checkpoint lack a part of the {part}?"
     )
 
 

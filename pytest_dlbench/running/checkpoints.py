@@ -57,7 +57,12 @@ def written(spec: NetworkSpec, saved: messages.Saved, numbers: tuple[int, ...]) 
 def read(known: Checkpoint, resumed: messages.Resumed) -> Checkpoint:
     """The checkpoint with what the process had that read it."""
     deviation = max(map(_difference, known.losses, resumed.losses), default=None)
-    return replace(known, read_seconds=resumed.seconds, resumed_losses=resumed.losses, deviation=deviation)
+    return replace(
+        known,
+        read_seconds=resumed.seconds,
+        resumed_losses=resumed.losses,
+        deviation=None if deviation is None else _recorded(deviation),
+    )
 
 
 def require_same(found: Checkpoint) -> None:
@@ -66,9 +71,18 @@ def require_same(found: Checkpoint) -> None:
         deviation = _difference(*losses)
         if found.bound is not None and not deviation <= found.bound:
             problem = NotResumed(
-                mechanism=found.mechanism, step=step, losses=losses, deviation=deviation, bound=found.bound
+                mechanism=found.mechanism,
+                step=step,
+                losses=losses,
+                deviation=_recorded(deviation),
+                bound=found.bound,
             )
             raise NotDoneError(RunOutcome.FAILED, problem)
+
+
+def _recorded(deviation: float) -> float | None:
+    """JSON has no infinity."""
+    return deviation if isfinite(deviation) else None
 
 
 def _difference(expected: str, found: str) -> float:

@@ -18,9 +18,13 @@ def joined(parts: Sequence[Usage]) -> Usage:
     seconds = [part.wall_seconds for part in parts]
     found = {field.name: _joined(field.name, [getattr(part, field.name) for part in parts], seconds) for field in _OWN}
     gpus = zip(*(part.gpus for part in parts), strict=True)
-    names = {name: None for part in parts for name in part.readings}
-    readings = {name: sum(part.readings.get(name, 0.0) for part in parts) for name in names}
-    return replace(parts[0], **found, gpus=tuple(_gpu(gpu, seconds) for gpu in gpus), readings=readings)
+    return replace(parts[0], **found, gpus=tuple(_gpu(gpu, seconds) for gpu in gpus), readings=summed_readings(parts))
+
+
+def summed_readings(parts: Sequence[Usage]) -> dict[str, float]:
+    """The sums of the readings that all parts have: the sum of a reading that one part lacks would be too low."""
+    names = [name for name in parts[0].readings if all(name in part.readings for part in parts)]
+    return {name: sum(part.readings[name] for part in parts) for name in names}
 
 
 _OWN = [field for field in fields(Usage) if field.name not in ("gpus", "readings")]

@@ -1,7 +1,8 @@
 """Everything that is sampled during a run: the process tree, the GPUs, the energy, and users' own samplers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import isfinite
 
 from pytest_dlbench.records import Timeline, Usage
 from pytest_dlbench.sampling.gpu import GpuSampler
@@ -73,8 +74,17 @@ class Observer:
         """End the phase; what was used in it."""
         usage = self._tree.end()
         gpus = self._gpu.end() if self._gpu else ()
-        readings = {name: float(value) for sampler in self._samplers for name, value in sampler.end().items()}
-        return replace(usage, gpus=gpus, readings=readings)
+        return replace(usage, gpus=gpus, readings=dict(self._readings()))
+
+    def _readings(self) -> Iterator[tuple[str, float]]:
+        """What the samplers read in this phase. JSON has no number that is not finite: such a reading is absent."""
+        for sampler in self._samplers:
+            for name, value in sampler.end().items():
+                reading = float(value)
+                if isfinite(reading):
+                    yield name, reading
+                else:
+                    self.absent[name] = f"{type(sampler).__name__} returned {reading} at the end of a phase"
 
     @property
     def cpu_seconds(self) -> float:

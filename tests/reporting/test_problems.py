@@ -188,6 +188,13 @@ SENTENCES = [
             " part of the model?"
         ),
     ),
+    (
+        of.NotResumed(mechanism="torch.save", step=2, losses=("1.5", "nan"), deviation=None, bound=1e-5),
+        (
+            "training that goes on from a checkpoint (torch.save) in a fresh process has the loss nan in step 2 instead"
+            " of 1.5; does the checkpoint lack a part of the optimiser's state?"
+        ),
+    ),
     (of.NotFinite(figure="test_loss", value="inf", step=2, steps=8), "the test loss after step 2 of 8 is inf"),
     (of.NotFinite(figure="reported", name="perplexity", value="inf", steps=8), "the perplexity after 8 steps is inf"),
     (of.NotFinite(figure="output"), "not all outputs are finite numbers"),

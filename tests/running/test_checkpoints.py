@@ -12,6 +12,8 @@ from pytest_dlbench.reporting import problems
 from pytest_dlbench.running import checkpoints, messages
 from pytest_dlbench.running.failures import NotDoneError
 from pytest_dlbench.running.training import train_once
+from pytest_dlbench.storing import Entry, Journal, read_journal
+from tests.doubles import records
 from tests.running.specs import spec
 
 
@@ -97,6 +99,19 @@ def test_losses_that_are_missing_not_finite_or_other_ones_are_refused(written, l
     found = checkpoints.read(written, messages.Resumed(seconds=1.0, losses=losses))
     with pytest.raises(NotDoneError):
         checkpoints.require_same(found)
+
+
+@pytest.mark.parametrize("losses", [("2.0",), ("2.0", "nan"), ("inf", "1.0")])
+def test_a_loss_that_is_missing_or_not_finite_is_read_from_a_journal_as_it_was(written, losses, tmp_path):
+    found = checkpoints.read(written, messages.Resumed(seconds=1.0, losses=losses))
+    with pytest.raises(NotDoneError) as raised:
+        checkpoints.require_same(found)
+    problem = raised.value.problem
+    assert problem.deviation is None
+    run = records.run(outcome=RunOutcome.FAILED, problem=problem, checkpoint=found)
+    journal = Journal(tmp_path)
+    journal.append(Entry(run=run, context=records.context()))
+    assert [read.run for read in read_journal(journal.path)] == [run]
 
 
 def test_losses_within_the_bound_or_without_one_are_not(written):

@@ -1,7 +1,9 @@
 """What a run records about time, and about processes that outlive its worker."""
 
+import math
 import platform
 import threading
+from dataclasses import replace
 from time import monotonic
 
 import psutil
@@ -9,7 +11,10 @@ import pytest
 
 from pytest_dlbench.records import RunOutcome
 from pytest_dlbench.running import connection, training
+from pytest_dlbench.running.run_hooks import NO_HOOKS
 from pytest_dlbench.running.training import train_once
+from pytest_dlbench.storing import Entry, Journal, read_journal
+from tests.doubles import records
 from tests.running.specs import STEPS, spec
 
 
@@ -50,6 +55,34 @@ def test_a_child_that_outlives_its_worker_is_ended_and_reported(tmp_path):
     assert len(run.training.losses) == STEPS
     assert len(run.survivors) == 1
     assert psutil.Process().children(recursive=True) == []
+
+
+class Meter:
+    """A meter that has no reading."""
+
+    def __init__(self, pid):
+        """Meters the whole machine."""
+
+    def begin(self):
+        """Begin to meter."""
+
+    sample = begin
+
+    def end(self):
+        return {"x": math.nan, "y": math.inf, "z": 1.0}
+
+
+def test_a_run_with_readings_that_are_not_finite_is_read_from_a_journal_with_the_reason(tmp_path):
+    run = train_once(spec("numpy_softmax", tmp_path), 0, replace(NO_HOOKS, samplers=(Meter,)))
+    journal = Journal(tmp_path)
+    journal.append(Entry(run=run, context=records.context()))
+    (found,) = read_journal(journal.path)
+    assert isinstance(found, Entry), found.message
+    assert found.run == run
+    assert "x" not in found.run.usage["train"].readings
+    assert found.run.usage["train"].readings["z"] == 1.0
+    reasons = [found.run.absent[name] for name in ("x", "y")]
+    assert reasons == [f"Meter returned {value} at the end of a phase" for value in ("nan", "inf")]
 
 
 @pytest.fixture

@@ -44,6 +44,11 @@ def test_readings_of_energy_add_up():
     assert joined(parts).readings == {"package_joules": 3.5}
 
 
+def test_the_sum_of_a_reading_that_one_part_lacks_is_not_known():
+    parts = [usage(readings={"x": 1.0, "y": 1.0}), usage(readings={"y": 2.0}), usage(readings={"x": 4.0, "y": 4.0})]
+    assert joined(parts).readings == joined([joined(parts[:2]), parts[2]]).readings == {"y": 7.0}
+
+
 def test_a_gpus_energy_is_summed_and_its_memory_is_the_highest():
     gpus = [GpuUsage(name="Acme", uuid="1", energy_joules=10.0, memory_peak_bytes=size) for size in (7, 5)]
     (gpu,) = joined([usage(gpus=(gpu,)) for gpu in gpus]).gpus

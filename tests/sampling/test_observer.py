@@ -37,6 +37,19 @@ class Meter:
         return {"samples": self.calls, "of_pid": self.pid}
 
 
+class Broken(Meter):
+    """A meter whose first phase has no number."""
+
+    values = (float("nan"), 1.5)
+
+    def __init__(self, pid):
+        super().__init__(pid)
+        self.left = iter(self.values)
+
+    def end(self):
+        return {"x": next(self.left), **super().end()}
+
+
 @pytest.fixture
 def observing(scripted, do):
     """Samples a live process."""
@@ -84,6 +97,13 @@ def test_a_cpu_run_queries_no_gpu(observing):
 def test_a_users_sampler_is_called_at_every_sample_and_its_figures_are_added(observing, scripted):
     readings = phase(observing(device="cpu", make=[Meter])).readings
     assert (readings["samples"], readings["of_pid"]) == (3, scripted.pid)
+
+
+def test_a_reading_that_is_not_a_number_is_absent_with_the_reason(observing, scripted):
+    found = observing(device="cpu", make=[Broken])
+    first, second = phase(found).readings, phase(found).readings
+    assert ("x" in first, first["of_pid"], second["x"]) == (False, scripted.pid, 1.5)
+    assert found.absent["x"] == "Broken returned nan at the end of a phase"
 
 
 def test_energy_is_in_the_phase_or_has_a_reason(observing):

@@ -28,6 +28,11 @@ def test_time_is_a_share_of_the_processors_of_all_hosts():
         assert METRICS[name].read(both) == pytest.approx(METRICS[name].read(alone))
 
 
+def test_a_reading_that_one_host_lacks_is_not_that_of_all():
+    both = joined([part(readings={"x": 1.0, "y": 1.0}), part(readings={"y": 2.0})])
+    assert both.usage["train"].readings == {"y": 3.0}
+
+
 @pytest.mark.parametrize(("stolen", "is_stolen"), [(0.8, False), (1.2, True)])
 def test_what_is_stolen_on_each_host_is_compared_with_its_processors(stolen, is_stolen):
     one = part(steal_cpus=stolen)

@@ -15,6 +15,7 @@ import numpy as np
 from pytest_dlbench.records import Exchange, Run, Timeline, Training, UpdateCheck, Usage
 from pytest_dlbench.running import messages
 from pytest_dlbench.running.merging import loaded_by_all, merged
+from pytest_dlbench.sampling.joining import summed_readings
 
 # Fields of a usage that are not summed over the hosts.
 HIGHEST = ("wall_seconds", "load")
@@ -72,9 +73,7 @@ def _usage(parts: Sequence[Usage]) -> Usage:
         found[name] = None if None in values else max(values) if name in HIGHEST else sum(values)
     # What is summed is compared with the processors of all hosts.
     cores = tuple(use for part in parts for use in part.core_use)
-    names = {name: None for part in parts for name in part.readings}
-    readings = {name: sum(part.readings.get(name, 0.0) for part in parts) for name in names}
-    return replace(parts[0], **found, core_use=cores, readings=readings)
+    return replace(parts[0], **found, core_use=cores, readings=summed_readings(parts))
 
 
 def _timeline(parts: Sequence[Timeline]) -> Timeline:
