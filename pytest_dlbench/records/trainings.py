@@ -60,6 +60,15 @@ class Loading:
             collate_seconds=_sums(self.collate_seconds, other.collate_seconds),
         )
 
+    def up_to(self, steps: int) -> Self:
+        """The same for the first steps only."""
+        return self._with(
+            self,
+            read_seconds=self.read_seconds[:steps],
+            decode_seconds=self.decode_seconds[:steps],
+            collate_seconds=self.collate_seconds[:steps],
+        )
+
     def _with(self, other: Self, **seconds: tuple[float, ...]) -> Self:
         return replace(self, deviation=max(self.deviation, other.deviation), **cast("Any", seconds))
 

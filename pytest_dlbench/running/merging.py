@@ -64,6 +64,7 @@ def _trained_on(answers: Sequence[messages.TrainedOn]) -> messages.TrainedOn:
     losses = [_mean_loss(of_step) for of_step in zip(*(one.losses for one in answers), strict=True)]
     last = next((place for place, loss in enumerate(losses, start=1) if isinstance(loss, str)), len(losses))
     waits = [one.input_seconds for one in answers]
+    loading = loaded_by_all([one.loading for one in answers])
     return replace(
         answers[0],
         began=began,
@@ -71,7 +72,7 @@ def _trained_on(answers: Sequence[messages.TrainedOn]) -> messages.TrainedOn:
         losses=tuple(losses[:last]),
         examples=sum(one.examples for one in answers),
         input_seconds=tuple(map(max, zip(*waits, strict=True)))[:last],
-        loading=loaded_by_all([one.loading for one in answers]),
+        loading=loading and loading.up_to(last),
     )
 
 
