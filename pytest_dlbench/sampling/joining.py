@@ -72,4 +72,5 @@ _RULES: dict[str, Callable[[Sequence[Any]], Any]] = {
     "load": itemgetter(-1),
     "peak_bytes": max,
     "peak_celsius": max,
+    "utilisation_peak": max,
 }

@@ -1,5 +1,7 @@
 """The usage of an interrupted phase, combined from its parts."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,6 +55,16 @@ def test_a_gpus_energy_is_summed_and_its_memory_is_the_highest():
     gpus = [GpuUsage(name="Acme", uuid="1", energy_joules=10.0, memory_peak_bytes=size) for size in (7, 5)]
     (gpu,) = joined([usage(gpus=(gpu,)) for gpu in gpus]).gpus
     assert (gpu.energy_joules, gpu.memory_peak_bytes, gpu.utilisation) == (20.0, 7, None)
+
+
+def test_a_gpus_highest_sample_counts_and_its_means_are_weighted_by_time():
+    highest = {"utilisation_peak": 1.0, "temperature_peak_celsius": 60.0, "process_memory_peak_bytes": 7}
+    mean = {"utilisation": 0.8, "power_mean_watts": 80.0, "sm_clock_mean_mhz": 800.0}
+    busy = GpuUsage(name="Acme", uuid="1", **highest, **mean)
+    idle = replace(busy, **dict.fromkeys([*highest, *mean], 0.0))
+    parts = [usage(wall_seconds=seconds, gpus=(gpu,)) for seconds, gpu in ((1.0, busy), (2.0, idle), (1.0, busy))]
+    (gpu,) = joined(parts).gpus
+    assert gpu == replace(busy, **{name: value / 2 for name, value in mean.items()})
 
 
 def test_a_foreign_process_on_a_gpu_is_counted_once():
