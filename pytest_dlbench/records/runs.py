@@ -106,11 +106,12 @@ class Run:
     run that left compiled code in its environment's folder, "warm" for one that found some there and left none.
     ``survivors`` are the names of processes that outlived the worker; they were ended. ``absent`` says what could not
     be read on this machine, and why. ``flop_utilisation`` is the model's arithmetic per second over the machine's
-    ``speed``; ``work`` is that arithmetic, None in files older than this field. ``invalid`` says why the figures are
-    not the framework's, in formats 1 and 2 in sentences. ``curve`` has all evaluations of the test split, of which the
-    last is ``evaluation`` unless ``validation`` chose another one; that is None without a validation split;
-    ``target_accuracy`` is the requested one, if any, and ``hourly_price`` what an hour of the machine costs in the
-    user's currency, None if nobody said. ``reported`` is what a program reported, None for a network.
+    ``speed``, of one host where several trained; ``work`` is that arithmetic, of all hosts, None in files older than
+    this field. ``invalid`` says why the figures are not the framework's, in formats 1 and 2 in sentences. ``curve`` has
+    all evaluations of the test split, of which the last is ``evaluation`` unless ``validation`` chose another one; that
+    is None without a validation split; ``target_accuracy`` is the requested one, if any, and ``hourly_price`` what an
+    hour of the machine costs in the user's currency, None if nobody said. ``reported`` is what a program reported, None
+    for a network.
     ``hooked`` are metrics that hooks added to the session, by name, because later readers do not have the hooks.
     ``counts`` is what a step does and what was compiled for training, by the names of the metrics, counted after the
     measurement; None if nothing was counted, or in files older than this field. ``library_calls`` are what oneDNN and

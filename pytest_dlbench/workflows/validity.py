@@ -113,7 +113,8 @@ class Examiner:
             of_gpu = spec.framework.name, spec.gpu, recipe.precision, recipe.execution
             return of_gpu, partial(self.gpu_probe, spec, self.gpu or (run.device.name if run.device else ""))
         precision = spec.recipe.precision if isinstance(spec, NetworkSpec) else SINGLE
-        threads = spec.case.threads * spec.case.workers
+        # The first host is measured for all: they are of one machine class, and have as many workers.
+        threads = spec.case.threads * spec.workers_here
         return (run.host, threads, precision), partial(self.probe, threads, precision)
 
     def _faster(self, key: tuple[object, ...], probe: Probe) -> MachineSpeed | None:
@@ -127,7 +128,7 @@ class Examiner:
             return replace(run, absent={**run.absent, "machine speed": "the probe failed"})
         if run.training is None:
             return replace(run, speed=speed)
-        if flops := _step_flops(spec, run):
+        if flops := _host_flops(spec, run):
             return replace(run, speed=speed, flop_utilisation=utilisation(run.training, flops, speed))
         return replace(run, speed=speed)
 
@@ -151,10 +152,10 @@ def _unmeasured(spec: RunSpec, run: Run) -> str:
     return "NumPy has no mixed precision to compare with" if is_mixed else ""
 
 
-def _step_flops(spec: RunSpec, run: Run) -> float | None:
-    """The arithmetic of a step; None for a program that does not state it."""
+def _host_flops(spec: RunSpec, run: Run) -> float | None:
+    """The arithmetic of a step on each host; None for a program that does not state it."""
     if isinstance(spec, NetworkSpec):
-        return step_flops(spec.network, spec.recipe.batch_size)
+        return step_flops(spec.network, spec.recipe.batch_size) / spec.hosts
     return run.reported.flops_per_step if run.reported else None
 
 

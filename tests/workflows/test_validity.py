@@ -190,6 +190,25 @@ class TestUtilisation:
             examiner.examine(asked, train_once(asked, index))
         assert probed == [(1, "float32")]
 
+    @pytest.mark.parametrize(
+        ("hosts", "placement", "threads", "share"),
+        [(1, "together", 6, 1.0), (1, "one_process", 6, 1.0), (2, "spread", 3, 0.5)],
+    )
+    def test_of_several_workers_is_that_of_one_host(self, folder, hosts, placement, threads, share):
+        probed = []
+
+        def probe(threads, precision):
+            probed.append(threads)
+            return speed(1e9)
+
+        alone = spec("clocked", folder, steps=40)
+        case = replace(alone.case, workers=2, threads=3, settings={"placement": placement})
+        run = Examiner(probe=probe).examine(replace(alone, case=case, hosts=hosts), train_once(alone, 0))
+        assert probed == [threads]
+        assert run.flop_utilisation == pytest.approx(share * 2 * 2 * 60 * 16 / 0.002 / 1e9)
+        # The work is that of all hosts.
+        assert run.work.flops == 2 * 2 * 60 * 16
+
 
 def test_a_run_that_did_not_finish_is_unchanged(examined):
     run = examined("raises")
