@@ -17,7 +17,7 @@ from pytest_dlbench.judging.intervals import Interval, of_mean, unpaired
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.metrics import Metrics, read_all
 from pytest_dlbench.judging.scales import badness, limit, shown
-from pytest_dlbench.judging.stored_baseline import by_seed
+from pytest_dlbench.judging.stored_baseline import by_seed, judged_sessions
 from pytest_dlbench.judging.verdicts import measured, of_runs
 from pytest_dlbench.records import PORTABLE, Baseline, BaselineSession, Record, Run, Verdict, VerdictOutcome
 
@@ -26,6 +26,7 @@ WITNESS = "first_loss"
 OF_THE_MACHINE = ("kernel",)
 
 BySeed = Mapping[int, Sequence[float]]
+Sessions = Sequence[BaselineSession]
 
 
 def anywhere(record: Record) -> Record:
@@ -60,28 +61,43 @@ def compare(
     both = figures.keys() & baseline.sessions[-1].values.keys()
     judged = [metric for name, metric in metrics.items() if name in both and metric.is_portable]
     new = {metric.name: measured(runs, metric, figures) for metric in judged}
-    old = {metric.name: by_seed(baseline, metric) for metric in judged}
+    old = {metric.name: judged_sessions(baseline, metric) for metric in judged}
     alike = [metric for metric in judged if metric.deviation is not None]
     found = [_alike(metric, old[metric.name], new[metric.name]) for metric in alike]
-    is_same_path = any(one.metric == WITNESS and one.outcome is VerdictOutcome.EQUIVALENT for one in found)
+    same_path = [one for metric in alike if metric.name == WITNESS for one in _near(metric, old[WITNESS], new[WITNESS])]
     # The spread of so few runs is not known.
     others = [one for one in judged if one not in alike and one.name in tolerances and len(runs) >= FEWEST_RUNS]
     for one in others:
         sides = old[one.name], new[one.name]
-        found.append(_not_worse(one, *sides, tolerances[one.name], is_same_path=is_same_path))
+        found.append(_not_worse(one, *sides, tolerances[one.name], same_path))
     return tuple(found)
 
 
+def _near(metric: Metric, old: Sessions, new: Mapping[int, float]) -> Sessions:
+    """The sessions that have what the runs have, in all of the seeds that both have.
+
+    Each is compared by itself: another version's sessions take another path, and the mean of two paths is none.
+    """
+    largest = log(1 + (metric.deviation or 0.0))
+    pairs = [(session, _pairs(metric, by_seed(metric, [session]), new)) for session in old]
+    return [session for session, found in pairs if found and max(map(abs, found)) <= largest]
+
+
 def _not_worse(
-    metric: Metric, old: BySeed, new: Mapping[int, float], tolerance: float, *, is_same_path: bool
+    metric: Metric,
+    old: Sessions,
+    new: Mapping[int, float],
+    tolerance: float,
+    same_path: Sessions,
 ) -> Verdict:
-    """Whether the runs are not worse: as pairs of equal seeds on the same path, otherwise all with all."""
-    pairs = _pairs(metric, old, new) if is_same_path else []
+    """Whether the runs are not worse: as pairs with equal seeds of sessions on their path, otherwise all with all."""
+    paired = by_seed(metric, [session for session in old if session in same_path])
+    pairs = _pairs(metric, paired, new)
     if len(pairs) < FEWEST_RUNS:
-        return of_runs(metric, old, new, tolerance)
+        return of_runs(metric, by_seed(metric, old), new, tolerance)
     lost = of_mean(np.array(pairs), run_sd=sqrt(2) * metric.run_sd, is_robust=False, alpha=accuracy.ALPHA)
     outcome = accuracy.non_inferiority(lost, limit(metric, tolerance))
-    return _verdict(metric, outcome, lost, _common(old, new), tolerance)
+    return _verdict(metric, outcome, lost, _common(paired, new), tolerance)
 
 
 def _pairs(metric: Metric, old: BySeed, new: Mapping[int, float]) -> list[float]:
@@ -93,9 +109,11 @@ def _pairs(metric: Metric, old: BySeed, new: Mapping[int, float]) -> list[float]
     ]
 
 
-def _alike(metric: Metric, old: BySeed, new: Mapping[int, float]) -> Verdict:
+def _alike(metric: Metric, old: Sessions, new: Mapping[int, float]) -> Verdict:
     """Whether both sides have the same; any change is for the worse."""
-    return _reproduced(metric, metric.deviation, old, new) if metric.deviation else _equal(metric, old, new)
+    if metric.deviation:
+        return _reproduced(metric, metric.deviation, old, new)
+    return _equal(metric, by_seed(metric, old), new)
 
 
 def _equal(metric: Metric, old: BySeed, new: Mapping[int, float]) -> Verdict:
@@ -106,15 +124,18 @@ def _equal(metric: Metric, old: BySeed, new: Mapping[int, float]) -> Verdict:
     return _verdict(metric, outcome, _range(changes), (before, after), 0.0)
 
 
-def _reproduced(metric: Metric, deviation: float, old: BySeed, new: Mapping[int, float]) -> Verdict:
+def _reproduced(metric: Metric, deviation: float, old: Sessions, new: Mapping[int, float]) -> Verdict:
     """Whether runs have what those of equal seeds had; on another path, whether they differ more than seeds do."""
-    largest, pairs = log(1 + deviation), _pairs(metric, old, new)
-    if pairs and max(map(abs, pairs)) <= largest:
-        return _verdict(metric, VerdictOutcome.EQUIVALENT, _range(pairs), _common(old, new), deviation)
-    found = _of_means(metric, old, new)
+    if near := _near(metric, old, new):
+        same = by_seed(metric, near)
+        return _verdict(
+            metric, VerdictOutcome.EQUIVALENT, _range(_pairs(metric, same, new)), _common(same, new), deviation
+        )
+    largest, every = log(1 + deviation), by_seed(metric, old)
+    found = _of_means(metric, every, new)
     is_other = found.lower > largest or found.upper < -largest
     outcome = VerdictOutcome.REGRESSED if is_other else VerdictOutcome.INCONCLUSIVE
-    sides = [fmean(values) for values in old.values()], list(new.values())
+    sides = [fmean(values) for values in every.values()], list(new.values())
     return _verdict(metric, outcome, found, sides, deviation)
 
 

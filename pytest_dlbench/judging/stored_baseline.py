@@ -200,12 +200,21 @@ def seeds(baseline: Baseline) -> frozenset[int]:
     return frozenset(seed for session in baseline.sessions[-JUDGED_SESSIONS:] for seed in session.seeds)
 
 
-def by_seed(baseline: Baseline, metric: Metric) -> Mapping[int, Sequence[float]]:
-    """What the newest sessions of the present level have of a metric that is judged run by run.
+def judged_sessions(baseline: Baseline, metric: Metric) -> Sequence[BaselineSession]:
+    """The newest sessions of the metric's present level; raises FileFormatError for a baseline without its figures."""
+    return _Stored.of(baseline, metric).level[-JUDGED_SESSIONS:]
 
-    Raises FileFormatError for a baseline without such a figure.
+
+def by_seed(metric: Metric, sessions: Sequence[BaselineSession]) -> Mapping[int, Sequence[float]]:
+    """Each seed's values over the sessions, of a metric that is judged run by run.
+
+    Repetitions of a seed may agree, and are no further runs then.
     """
-    return _by_seed(metric, _Stored.of(baseline, metric).level[-JUDGED_SESSIONS:])
+    values: dict[int, list[float]] = {}
+    for session in sessions:
+        for seed, value in zip(session.seeds, session.values[metric.name], strict=True):
+            values.setdefault(seed, []).append(value)
+    return values
 
 
 def compare(
@@ -309,7 +318,7 @@ class _Stored:
         """The verdict against the newest sessions, and how many of them would decide it if they do not."""
         judged = self.level[-JUDGED_SESSIONS:]
         if self.metric.is_exact:
-            return of_runs(self.metric, _by_seed(self.metric, judged), new, tolerance, cases), None
+            return of_runs(self.metric, by_seed(self.metric, judged), new, tolerance, cases), None
         found = against_sessions(
             [_figure(self.metric, session.medians) for session in judged],
             self._new(new, control),
@@ -326,7 +335,7 @@ class _Stored:
         if self.metric.is_exact:
             # Fewer are reported as too few, and not judged.
             counted = max(runs, FEWEST_RUNS)
-            values = list(_by_seed(self.metric, judged).values())
+            values = list(by_seed(self.metric, judged).values())
             # The spread of a few runs is a guess: before five sessions they are assumed to agree.
             middle = median(value for seed in values for value in seed)
             assumed_values = values if len(judged) >= KNOWN_SESSIONS else [[middle] * len(seed) for seed in values]
@@ -341,7 +350,7 @@ class _Stored:
         if self.anchor is None:
             return None
         if self.metric.is_exact:
-            found = of_runs(self.metric, _by_seed(self.metric, [self.anchor]), new, tolerance)
+            found = of_runs(self.metric, by_seed(self.metric, [self.anchor]), new, tolerance)
             is_worse = found.outcome is VerdictOutcome.REGRESSED
             return replace(found, outcome=VerdictOutcome.SUSPECT) if is_worse else found
         since = against_reference(
@@ -395,15 +404,6 @@ def _figure(metric: Metric, medians: Mapping[str, float]) -> SessionFigure:
     control = badness(METRICS[CONTROL], speed) if speed else None
     # A slow machine makes both figures worse: the difference is the framework's.
     return SessionFigure(value=badness(metric, medians[metric.name]), control=control)
-
-
-def _by_seed(metric: Metric, sessions: Sequence[BaselineSession]) -> Mapping[int, Sequence[float]]:
-    """Each seed's values over the sessions: repetitions of a seed may agree, and are no further runs then."""
-    values: dict[int, list[float]] = {}
-    for session in sessions:
-        for seed, value in zip(session.seeds, session.values[metric.name], strict=True):
-            values.setdefault(seed, []).append(value)
-    return values
 
 
 def _check(baseline: Baseline, session: BaselineSession, metric: Metric) -> None:

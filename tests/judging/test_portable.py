@@ -24,13 +24,21 @@ def runs(accuracies=SPREAD, losses=LOSSES, parameters=None):
     return tuple(found)
 
 
-def stored(of):
-    record = portable.anywhere(records.record(of))
-    return appended(None, record, portable.kept(records.baseline_session(of), METRICS))
+def stored(*sessions):
+    """A portable baseline with a session of each of these runs."""
+    baseline = None
+    for name, of in zip("abc", sessions, strict=False):
+        session = replace(portable.kept(records.baseline_session(of), METRICS), id=name)
+        baseline = appended(baseline, portable.anywhere(records.record(of)), session)
+    return baseline
 
 
 def outcomes(old, new, tolerances=TOLERANCES):
-    verdicts = portable.compare(stored(old), new, tolerances, METRICS)
+    return outcomes_against(stored(old), new, tolerances)
+
+
+def outcomes_against(baseline, new, tolerances=TOLERANCES):
+    verdicts = portable.compare(baseline, new, tolerances, METRICS)
     return {verdict.metric: verdict.outcome.value for verdict in verdicts}
 
 
@@ -55,6 +63,29 @@ def test_without_a_common_path_the_spread_of_seeds_decides():
         "first_loss": "inconclusive",
         "accuracy": "inconclusive",
     }
+
+
+OTHER_LOSSES, OTHER_SPREAD = (*LOSSES[1:], LOSSES[0]), (*SPREAD[1:], SPREAD[0])
+
+
+@pytest.mark.parametrize(("accuracies", "losses"), [(SPREAD, LOSSES), (OTHER_SPREAD, OTHER_LOSSES)])
+def test_a_session_on_another_path_leaves_the_baseline_of_either_path_as_it_was(accuracies, losses):
+    both = stored(runs(), runs(OTHER_SPREAD, OTHER_LOSSES))
+    same = {"parameters": "equivalent", "first_loss": "equivalent", "accuracy": "equivalent"}
+    assert outcomes_against(both, runs(accuracies, losses)) == same
+    worse = runs([one - 0.03 for one in accuracies], losses)
+    assert outcomes_against(both, worse) == {**same, "accuracy": "regressed"}
+
+
+def test_a_run_on_a_third_path_is_compared_with_every_stored_run():
+    third = runs([*SPREAD[2:], *SPREAD[:2]], [*LOSSES[2:], *LOSSES[:2]])
+    found = outcomes_against(stored(runs(), runs(OTHER_SPREAD, OTHER_LOSSES)), third)
+    assert found == {"parameters": "equivalent", "first_loss": "inconclusive", "accuracy": "inconclusive"}
+
+
+def test_seeds_that_are_near_those_of_different_paths_are_on_neither():
+    mixed = runs(losses=[*LOSSES[:2], *OTHER_LOSSES[2:]])
+    assert outcomes_against(stored(runs(), runs(OTHER_SPREAD, OTHER_LOSSES)), mixed)["first_loss"] == "inconclusive"
 
 
 def test_lost_accuracy_is_regressed():
