@@ -28,6 +28,7 @@ from pytest_dlbench.judging.sessions import (
     drift,
     sessions_needed,
 )
+from pytest_dlbench.judging.tolerance import asked_for
 from pytest_dlbench.judging.verdicts import is_comparable, measured, of_runs
 from pytest_dlbench.records import (
     Baseline,
@@ -165,9 +166,14 @@ def _judged(figures: Series, tolerances: Mapping[str, float], metrics: Metrics) 
 def missing(
     baseline: Baseline, runs: Sequence[Run], tolerances: Mapping[str, float], metrics: Metrics
 ) -> tuple[str, ...]:
-    """The metrics that the newest session has and that would be judged, if every one of these runs had them."""
-    figures, known = read_all(runs), baseline.sessions[-1].medians
-    return tuple(name for name in tolerances if name in known and name not in figures and not metrics[name].is_absolute)
+    """The metrics that the newest session has and that would be judged, if every one of these runs had them.
+
+    Absolute metrics are judged in those runs that have them: of these, what no run has, if somebody asked for it.
+    """
+    figures, known, asked = read_all(runs), baseline.sessions[-1].medians, asked_for(tolerances, metrics)
+    lost = {name for name in asked if metrics[name].is_absolute and not metrics[name].values(runs)}
+    lost |= {name for name in tolerances if name not in figures and not metrics[name].is_absolute}
+    return tuple(name for name in tolerances if name in known and name in lost)
 
 
 def accepted_at(baseline: Baseline, name: str) -> str:

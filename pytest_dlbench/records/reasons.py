@@ -193,6 +193,19 @@ class Leaking(Tagged, frozen=True, kw_only=True):
     """The resident set grows with the steps, or may do so; the verdict of ``leak`` has the figures."""
 
 
+class Exceeding(Tagged, frozen=True, kw_only=True):
+    """Absolute metrics that are above their tolerances, or may be; their verdicts have the figures."""
+
+    metrics: tuple[str, ...]
+
+
+class Unshown(Tagged, frozen=True, kw_only=True):
+    """Absolute metrics that somebody asked for, and that fewer runs have than a verdict needs."""
+
+    metrics: tuple[str, ...]
+    needed: int
+
+
 class PhaseChange(Part, frozen=True, kw_only=True):
     """Seconds of a phase that takes longer or shorter than before, medians over the runs of either side."""
 
@@ -429,6 +442,8 @@ Reason = (
     | Missing
     | Compared
     | Leaking
+    | Exceeding
+    | Unshown
     | Paired
     | Unfinished
     | BodyFailed

@@ -382,6 +382,12 @@ def _leaking(_: of.Leaking, subject: Subject) -> Iterator[Paragraph]:
             )
 
 
+@_explained.register
+def _exceeding(reason: of.Exceeding, subject: Subject) -> Iterator[Paragraph]:
+    verdicts = [one for one in subject.result.verdicts if one.metric in reason.metrics]
+    yield Paragraph(text="judged without a baseline:", items=_verdicts(verdicts, subject.metrics))
+
+
 # Compared in pairs
 
 
@@ -578,6 +584,12 @@ def _missing(reason: of.Missing, _: Subject) -> Iterator[Paragraph]:
     names = ", ".join(reason.metrics)
     text = f"not judged, because the baseline has what some run of this session has not: {names}"
     yield Paragraph(text=text)
+
+
+@_explained.register
+def _unshown(reason: of.Unshown, _: Subject) -> Iterator[Paragraph]:
+    names = ", ".join(reason.metrics)
+    yield Paragraph(text=f"not judged, because fewer than {reason.needed} runs show it: {names}")
 
 
 @_explained.register

@@ -191,10 +191,13 @@ def usable(baselines: BaselineStore, case: Case, context: Context) -> Baseline |
 
 def _with_missing(found: CaseResult, missing: tuple[str, ...]) -> CaseResult:
     """The result of a case that lost these metrics: at best, it is inconclusive."""
-    if not missing:
-        return found
+    return undecided(found, Missing(metrics=missing)) if missing else found
+
+
+def undecided(found: CaseResult, because: Reason) -> CaseResult:
+    """The result of a case of which something cannot be judged: at best, it is inconclusive."""
     outcome = CaseOutcome.INCONCLUSIVE if found.outcome in MILDER else found.outcome
-    return replace(found, outcome=outcome, reasons=(*found.reasons, Missing(metrics=missing)))
+    return replace(found, outcome=outcome, reasons=(*found.reasons, because))
 
 
 def _damaged(path: Path, error: FileFormatError) -> DamagedBaseline:

@@ -1,19 +1,29 @@
 """Runs a case n times, compares it with its stored baseline, and saves it there on request."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pytest_dlbench import judging
-from pytest_dlbench.judging import leaks
+from pytest_dlbench.judging import Metrics, absolute
 from pytest_dlbench.judging.accuracy import COUNTED_RUNS, Divergences
+from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.judging.reasons import invalid, unfinished
 from pytest_dlbench.planning.plan import REPEATS
-from pytest_dlbench.records import CaseOutcome, CaseResult, Record, Run, RunOutcome, VerdictOutcome
-from pytest_dlbench.records.reasons import Diverged, Leaking, NotSaved, ToleranceTooTightError, TooGood
+from pytest_dlbench.records import CaseOutcome, CaseResult, Record, Run, RunOutcome, Verdict, VerdictOutcome
+from pytest_dlbench.records.reasons import (
+    Diverged,
+    Exceeding,
+    Leaking,
+    NotSaved,
+    Reason,
+    ToleranceTooTightError,
+    TooGood,
+    Unshown,
+)
 from pytest_dlbench.running.interrupts import undisturbed
 from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.workflows import reasons
-from pytest_dlbench.workflows.baseline_gate import result
+from pytest_dlbench.workflows.baseline_gate import result, undecided
 from pytest_dlbench.workflows.lengths import decided
 from pytest_dlbench.workflows.recording import calibrated_spreads, conclude, kept_if_interrupted, record_of
 from pytest_dlbench.workflows.runs import make_runs
@@ -115,7 +125,8 @@ def _judge(session: Session, record: Record, spec: RunSpec, node: str, tolerance
             # A busy machine changes no accuracy.
             return session.comparer.with_portable(found, record, tolerance)
         return replace(found, reasons=(*found.reasons, *_divergences(session, record)))
-    return with_leak(record, session.comparer.compare(record, spec.framework, node, tolerance), tolerance)
+    compared = session.comparer.compare(record, spec.framework, node, tolerance)
+    return with_absolute(record, compared, tolerance, session.settings.metrics)
 
 
 def unjudged(session: Session, record: Record) -> CaseResult | None:
@@ -128,13 +139,24 @@ def unjudged(session: Session, record: Record) -> CaseResult | None:
     return None
 
 
-def with_leak(record: Record, compared: CaseResult, tolerances: Mapping[str, float]) -> CaseResult:
-    """The result with the verdict on leaks, which needs no baseline and overrides its outcome."""
-    tolerance = tolerances.get("leak") if record.runs[0].training else None
-    found = leaks.verdict(record.runs, tolerance) if tolerance else None
-    if found is None:
-        return compared
-    outcome = judging.with_absolute(compared.outcome, found)
-    leaking = () if found.outcome is VerdictOutcome.EQUIVALENT else (Leaking(),)
-    verdicts = (*compared.verdicts, found)
-    return replace(compared, outcome=outcome, verdicts=verdicts, reasons=(*leaking, *compared.reasons))
+def with_absolute(
+    record: Record, compared: CaseResult, tolerances: Mapping[str, float], metrics: Metrics
+) -> CaseResult:
+    """The result with the verdicts on absolute metrics, which need no baseline and override its outcome."""
+    found = absolute.verdicts(record.runs, tolerances, metrics)
+    outcome = compared.outcome
+    for verdict in found:
+        outcome = judging.with_absolute(outcome, verdict)
+    verdicts, because = (*compared.verdicts, *found), (*_exceeding(found), *compared.reasons)
+    judged = replace(compared, outcome=outcome, verdicts=verdicts, reasons=because)
+    unshown = absolute.unshown(record.runs, tolerances, metrics)
+    return undecided(judged, Unshown(metrics=unshown, needed=FEWEST_RUNS)) if unshown else judged
+
+
+def _exceeding(verdicts: Sequence[Verdict]) -> Iterator[Reason]:
+    """Why absolute metrics are no good, or may be none."""
+    names = tuple(one.metric for one in verdicts if one.outcome is not VerdictOutcome.EQUIVALENT)
+    if "leak" in names:
+        yield Leaking()
+    if others := tuple(name for name in names if name != "leak"):
+        yield Exceeding(metrics=others)

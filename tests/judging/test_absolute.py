@@ -1,20 +1,22 @@
-"""Growth of the resident set with the steps."""
+"""Metrics that need no baseline, and the first of them: growth of the resident set with the steps."""
 
-from math import isnan
+from math import inf, isnan
 
 import numpy as np
 import pytest
 
+from pytest_dlbench.judging.absolute import judged, unshown, verdict, verdicts
 from pytest_dlbench.judging.growth import growth
 from pytest_dlbench.judging.intervals import Interval
-from pytest_dlbench.judging.leaks import is_leaking, leak, verdict
-from pytest_dlbench.judging.metrics import METRICS
+from pytest_dlbench.judging.metric import Metric
+from pytest_dlbench.judging.metrics import METRICS, extended
 from pytest_dlbench.judging.pairs import Pair, difference
 from pytest_dlbench.judging.terms import terms_of
 from pytest_dlbench.judging.two_stage import judge
 from pytest_dlbench.records import Alternation, CurvePoint, Timeline, VerdictOutcome
 from tests.doubles import records
 
+LEAK = METRICS["leak"]
 MIB = 2**20
 STEPS, STEP = 100, 0.1
 # Training takes 10 s from the second on; 10 steps are warm-up, so that the 90 others begin at 2 s and end at 11 s.
@@ -136,33 +138,66 @@ def test_a_few_long_steps_say_nothing():
 
 
 def test_less_than_three_runs_are_not_judged():
-    assert verdict([run(LEAKING)] * 2, 2.0) is None
+    assert verdict(LEAK, [run(LEAKING)] * 2, 2.0) is None
 
 
-def test_three_leaking_runs_are_a_leak():
-    assert is_leaking(leak([run(LEAKING)] * 3), 2.0) is VerdictOutcome.REGRESSED
-
-
-def test_three_flat_runs_are_none():
-    assert is_leaking(leak([run(FLAT)] * 3), 2.0) is VerdictOutcome.EQUIVALENT
-
-
-@pytest.mark.parametrize("runs", [[], [run(FLAT), run(FLAT), records.run()]])
-def test_what_is_not_known_is_never_fine(runs):
-    assert is_leaking(leak(runs), 2.0) is VerdictOutcome.INCONCLUSIVE
+def test_three_flat_runs_are_no_leak():
+    assert verdict(LEAK, [run(FLAT)] * 3, 2.0).outcome is VerdictOutcome.EQUIVALENT
 
 
 def test_an_interval_across_the_tolerance_is_inconclusive():
-    assert is_leaking(Interval(estimate=2.0, lower=1.0, upper=3.0), 2.0) is VerdictOutcome.INCONCLUSIVE
+    assert judged(Interval(estimate=2.0, lower=1.0, upper=3.0), 2.0) is VerdictOutcome.INCONCLUSIVE
 
 
 def test_a_leak_is_compared_with_no_growth():
-    found = verdict([run(LEAKING)] * 3, 2.0)
+    found = verdict(LEAK, [run(LEAKING)] * 3, 2.0)
     assert (found.outcome, found.old, found.new) == (VerdictOutcome.REGRESSED, 0.0, pytest.approx(0.295, rel=0.01))
+    assert found.change == pytest.approx(29.5, rel=0.01)
 
 
-def test_of_runs_that_were_hardly_sampled_there_is_no_verdict():
-    assert verdict([run(FLAT), records.run()], 2.0) is None
+@pytest.mark.parametrize("runs", [[], [run(FLAT), run(FLAT), records.run()]])
+def test_of_runs_that_were_hardly_sampled_there_is_no_verdict(runs):
+    assert verdict(LEAK, runs, 2.0) is None
+
+
+def test_a_run_that_was_hardly_sampled_hides_no_leak_of_the_others():
+    assert verdict(LEAK, [*[run(LEAKING)] * 4, records.run()], 2.0).outcome is VerdictOutcome.REGRESSED
+
+
+def test_every_absolute_metric_with_a_tolerance_is_judged():
+    lost = Metric(name="lost", unit="share", better="lower", kind="points", value=lost_share, is_absolute=True)
+    metrics = extended(METRICS, [lost])
+    runs = [records.run(seed, hooked={"lost": 0.09}) for seed in (1, 2, 3)]
+    (found,) = verdicts(runs, {"step_time": 0.05, "leak": 2.0, "lost": 1.0}, metrics)
+    assert (found.metric, found.outcome, found.new) == ("lost", VerdictOutcome.REGRESSED, pytest.approx(0.09))
+    assert verdicts(runs, {"lost": 10.0}, metrics)[0].outcome is VerdictOutcome.EQUIVALENT
+    assert verdicts(runs, {"leak": 2.0}, metrics) == ()
+
+
+def lost_share(run):
+    return run.hooked.get("lost")
+
+
+def test_a_figure_that_cannot_be_compared_is_never_fine():
+    lost = Metric(name="lost", unit="share", better="lower", kind="points", value=lambda _: inf, is_absolute=True)
+    found = verdict(lost, records.runs(), 1.0)
+    assert (found.outcome, found.change) == (VerdictOutcome.INCONCLUSIVE, None)
+
+
+@pytest.mark.parametrize(
+    ("runs", "tolerance", "names"),
+    [
+        ([run(FLAT), run(FLAT), records.run()], 1.0, ("leak",)),
+        # Nobody asked for the default.
+        ([run(FLAT), run(FLAT), records.run()], 2.0, ()),
+        ([run(FLAT)] * 3, 1.0, ()),
+        # A case that does not have it, and one with too few runs for any metric.
+        ([records.run()] * 3, 1.0, ()),
+        ([run(FLAT)] * 2, 1.0, ()),
+    ],
+)
+def test_what_somebody_asked_for_and_too_few_runs_show_is_not_forgotten(runs, tolerance, names):
+    assert unshown(runs, {"leak": tolerance}, METRICS) == names
 
 
 def test_memory_that_shrinks_is_a_leak_of_nothing():
