@@ -58,7 +58,8 @@ def compare(
     Raises FileFormatError for a baseline whose figures cannot be compared with.
     """
     figures = read_all(runs)
-    both = figures.keys() & baseline.sessions[-1].values.keys()
+    known = baseline.sessions if baseline.has_checksum else baseline.sessions[-1:]
+    both = figures.keys() & {name for session in known for name in session.values}
     judged = [metric for name, metric in metrics.items() if name in both and metric.is_portable]
     new = {metric.name: measured(runs, metric, figures) for metric in judged}
     old = {metric.name: judged_sessions(baseline, metric) for metric in judged}

@@ -6,9 +6,9 @@ from pytest_dlbench.judging.comparable import FEWEST_RUNS, obstacles
 from pytest_dlbench.judging.metrics import Metrics
 from pytest_dlbench.judging.outcomes import of_runs, of_verdicts
 from pytest_dlbench.judging.reasons import invalid, unfinished, unlikely
-from pytest_dlbench.judging.stored_baseline import appended, compare, session_of
+from pytest_dlbench.judging.stored_baseline import appended, compare, session_of, unstored
 from pytest_dlbench.records import CaseOutcome, Record, RunOutcome, Verdict
-from pytest_dlbench.records.reasons import Incomparable, Reason, Side, TooFew
+from pytest_dlbench.records.reasons import Incomparable, NotStored, Reason, Side, TooFew
 
 
 def refusal(record: Record, side: Side = "") -> Reason | None:
@@ -34,5 +34,10 @@ def compare_sides(
     if differences := obstacles(old.context, new.context):
         return CaseOutcome.INCOMPARABLE, (), (Incomparable(differences=differences),)
     session = session_of(old, name="old", saved=old.runs[0].began, reason="", metrics=metrics)
-    verdicts = compare(appended(None, old, session), new.runs, tolerances, metrics).verdicts
-    return of_verdicts(verdicts), verdicts, unlikely(verdicts, metrics)
+    baseline = appended(None, old, session)
+    verdicts = compare(baseline, new.runs, tolerances, metrics).verdicts
+    outcome, reasons = of_verdicts(verdicts), unlikely(verdicts, metrics)
+    if not (lacking := unstored(baseline, new.runs, tolerances, metrics)):
+        return outcome, verdicts, reasons
+    is_fine = outcome in (CaseOutcome.PASSED, CaseOutcome.IMPROVED)
+    return CaseOutcome.INCONCLUSIVE if is_fine else outcome, verdicts, (*reasons, NotStored(metrics=lacking))

@@ -153,14 +153,31 @@ def _newest(sessions: Sequence[BaselineSession], anchor: str) -> tuple[BaselineS
 
 
 def check(baseline: Baseline, runs: Sequence[Run], tolerances: Mapping[str, float], metrics: Metrics) -> None:
-    """Raise FileFormatError for a baseline without a judged figure, which would otherwise pass silently."""
-    for metric in _judged(read_all(runs), tolerances, metrics):
+    """Raise FileFormatError for a baseline without a judged figure that it had, which would otherwise pass silently."""
+    for metric in _judged(baseline, read_all(runs), tolerances, metrics):
         _Stored.of(baseline, metric)
 
 
-def _judged(figures: Series, tolerances: Mapping[str, float], metrics: Metrics) -> list[Metric]:
+def unstored(
+    baseline: Baseline, runs: Sequence[Run], tolerances: Mapping[str, float], metrics: Metrics
+) -> tuple[str, ...]:
+    """The metrics that would be judged, if a session of the baseline had them: it is older than they are."""
+    asked = _compared(read_all(runs), tolerances, metrics)
+    return tuple(metric.name for metric in asked if not _may_have(baseline, metric))
+
+
+def _judged(baseline: Baseline, figures: Series, tolerances: Mapping[str, float], metrics: Metrics) -> list[Metric]:
+    return [metric for metric in _compared(figures, tolerances, metrics) if _may_have(baseline, metric)]
+
+
+def _compared(figures: Series, tolerances: Mapping[str, float], metrics: Metrics) -> list[Metric]:
     """Images have no perplexity; absolute metrics are judged without a baseline."""
     return [metrics[name] for name in tolerances if name in figures and not metrics[name].is_absolute]
+
+
+def _may_have(baseline: Baseline, metric: Metric) -> bool:
+    """Whether the baseline has the metric, or had it: without a checksum, somebody may have deleted it."""
+    return not baseline.has_checksum or any(metric.name in session.medians for session in baseline.sessions)
 
 
 def missing(
@@ -236,10 +253,10 @@ def compare(
 
     ``history`` has medians of sessions by metric, oldest first, of the present level: if it has more sessions than the
     baseline, drift is detected there. ``cases`` is how many are compared in the session. Raises FileFormatError for a
-    baseline without a judged figure, which would otherwise pass silently.
+    baseline without a judged figure that it had, which would otherwise pass silently.
     """
     figures = read_all(runs)
-    judged = _judged(figures, tolerances, metrics)
+    judged = _judged(baseline, figures, tolerances, metrics)
     control = median(figures[CONTROL]) if CONTROL in figures else None
     verdicts, since_anchor, undecided, drifting = [], [], [], {}
     for metric in judged:
@@ -301,9 +318,10 @@ class _Stored:
     def of(cls, baseline: Baseline, metric: Metric) -> "_Stored":
         level: list[BaselineSession] = []
         for session in reversed(baseline.sessions):
-            # A metric may be younger than the baseline, but the newest session must have it.
-            if level and metric.name not in session.medians:
-                break
+            # A metric may be younger than the baseline, and a session may have been saved without it. Without a
+            # checksum, the newest session must have it.
+            if metric.name not in session.medians and (level or baseline.has_checksum):
+                continue
             _check(baseline, session, metric)
             level.insert(0, session)
             if metric.name in session.accepted:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pytest_dlbench.records.cases import Case, Context
 from pytest_dlbench.records.kernels import RecurrentKernel
-from pytest_dlbench.records.versions import BASELINE_FORMAT
+from pytest_dlbench.records.versions import BASELINE_FORMAT, BASELINE_WITHOUT_CHECKSUM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +37,7 @@ class Baseline:
 
     ``anchor`` is the reference session: later ones are also compared with it, and it is never dropped. A file also has
     a ``checksum`` of all this: the first 16 hexadecimal digits of the SHA-256 of its content as sorted JSON.
+    ``format`` is that of the file it was read from; every file is written in the current one.
     """
 
     format: int = BASELINE_FORMAT
@@ -45,3 +46,8 @@ class Baseline:
     recipe: Mapping[str, Any]
     anchor: str
     sessions: tuple[BaselineSession, ...]
+
+    @property
+    def has_checksum(self) -> bool:
+        """Whether a figure that it lacks was never there, because the checksum shows deleted ones."""
+        return self.format > BASELINE_WITHOUT_CHECKSUM

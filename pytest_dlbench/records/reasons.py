@@ -159,6 +159,12 @@ class Missing(Tagged, frozen=True, kw_only=True):
     metrics: tuple[str, ...]
 
 
+class NotStored(Tagged, frozen=True, kw_only=True):
+    """Metrics with a tolerance that the runs have, and no session of the baseline: they cannot be judged yet."""
+
+    metrics: tuple[str, ...]
+
+
 class UndecidedSessions(Part, frozen=True, kw_only=True):
     """What would decide a metric that its stored sessions left undecided.
 
@@ -440,6 +446,7 @@ Reason = (
     | DamagedBaseline
     | TooFew
     | Missing
+    | NotStored
     | Compared
     | Leaking
     | Exceeding

@@ -10,6 +10,7 @@ DOCUMENT_FORMAT = 3
 # Version 1 had one unnamed session; version 2 has several, and a reference session; version 3 also has a
 # checksum.
 BASELINE_FORMAT = 3
+BASELINE_WITHOUT_CHECKSUM = 2
 
 # In version 2, why the gate ended with a planted fault is a name instead of a sentence.
 CALIBRATION_FORMAT = 2

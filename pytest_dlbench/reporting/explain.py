@@ -587,6 +587,12 @@ def _missing(reason: of.Missing, _: Subject) -> Iterator[Paragraph]:
 
 
 @_explained.register
+def _not_stored(reason: of.NotStored, _: Subject) -> Iterator[Paragraph]:
+    names = ", ".join(reason.metrics)
+    yield Paragraph(text=f"not judged, because the baseline does not have it yet: {names}")
+
+
+@_explained.register
 def _unshown(reason: of.Unshown, _: Subject) -> Iterator[Paragraph]:
     names = ", ".join(reason.metrics)
     yield Paragraph(text=f"not judged, because fewer than {reason.needed} runs show it: {names}")

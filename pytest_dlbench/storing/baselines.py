@@ -19,11 +19,12 @@ from typing import Any
 
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import BASELINE_FORMAT, PORTABLE, Baseline, BaselineSession, Case, Context, Machine, codec
+from pytest_dlbench.records.versions import BASELINE_WITHOUT_CHECKSUM
 from pytest_dlbench.storing.files import file_name, folder_name, locked, write_whole
 from pytest_dlbench.storing.repository import versions_in_conflict
 
 ADVICE = "restore it from version control, or delete it and save a new one with --dlbench-save"
-FIRST_FORMAT, WITHOUT_CHECKSUM = 1, 2
+FIRST_FORMAT = 1
 # Of any metric, in any unit; bytes and operations stay far below.
 LARGEST_FIGURE = 1e30
 CHECKSUM = "checksum"
@@ -77,7 +78,7 @@ class BaselineStore:
 
 def encode(baseline: Baseline) -> bytes:
     """The text of a baseline. Each session is one line, so that a new session adds one line to a diff."""
-    content = codec.builtins(baseline)
+    content = codec.builtins(replace(baseline, format=BASELINE_FORMAT))
     content |= {CHECKSUM: _checksum(content), "sessions": []}
     head, _, tail = codec.encode_file(content).rpartition(b"[]")
     lines = [b"    " + codec.encode_line(session).rstrip() for session in baseline.sessions]
@@ -111,8 +112,8 @@ def decode(text: bytes, where: str) -> Baseline:
     found = codec.format_of(text, where)
     if found == FIRST_FORMAT:
         baseline = _upgraded(codec.decode(text, _OneSession, where), where)
-    elif found in (WITHOUT_CHECKSUM, BASELINE_FORMAT):
-        baseline = replace(codec.decode(text, Baseline, where), format=BASELINE_FORMAT)
+    elif found in (BASELINE_WITHOUT_CHECKSUM, BASELINE_FORMAT):
+        baseline = codec.decode(text, Baseline, where)
     else:
         raise FileFormatError(f"{where}: format {found}; this version reads 1 to {BASELINE_FORMAT} @ $.format")
     _check(baseline, where)
@@ -120,6 +121,7 @@ def decode(text: bytes, where: str) -> Baseline:
     # A damaged format number must not pass for that of a file without a checksum.
     if found == BASELINE_FORMAT or CHECKSUM in content:
         _verify(content, where)
+        baseline = replace(baseline, format=BASELINE_FORMAT)
     return baseline
 
 
@@ -228,7 +230,14 @@ def _upgraded(old: _OneSession, where: str) -> Baseline:
         medians={name: median(values) for name, values in old.metrics.items()},
         values=old.metrics,
     )
-    return Baseline(case=old.case, context=old.context, recipe=old.recipe, anchor=session.id, sessions=(session,))
+    return Baseline(
+        format=FIRST_FORMAT,
+        case=old.case,
+        context=old.context,
+        recipe=old.recipe,
+        anchor=session.id,
+        sessions=(session,),
+    )
 
 
 def session_name(saved: str, taken: Baseline | None = None) -> str:

@@ -20,6 +20,7 @@ from pytest_dlbench.records.reasons import (
     Incomparable,
     Missing,
     NoBaseline,
+    NotStored,
     Reason,
     Repeat,
     Saved,
@@ -162,6 +163,8 @@ class Comparer:
             drifting=judged.drifting,
         )
         found = _with_missing(found, stored_baseline.missing(baseline, record.runs, tolerance, self.metrics))
+        if unstored := stored_baseline.unstored(baseline, record.runs, tolerance, self.metrics):
+            found = undecided(found, NotStored(metrics=unstored))
         then, now = counts.of_session(baseline.sessions[-1], self.metrics), counts.of_runs(record.runs, self.metrics)
         found = counts.with_changes(found, counts.changes(then, now))
         stored = baseline.sessions[-1].recurrent_kernels

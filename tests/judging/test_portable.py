@@ -88,6 +88,14 @@ def test_seeds_that_are_near_those_of_different_paths_are_on_neither():
     assert outcomes_against(stored(runs(), runs(OTHER_SPREAD, OTHER_LOSSES)), mixed)["first_loss"] == "inconclusive"
 
 
+def test_a_newest_session_without_accuracy_is_no_end_of_its_comparison():
+    both = stored(runs(), runs())
+    newest = both.sessions[-1]
+    lacking = replace(newest, medians={"first_loss": 2.3}, values={"first_loss": newest.values["first_loss"]})
+    both = replace(both, sessions=(both.sessions[0], lacking))
+    assert outcomes_against(both, runs([one - 0.05 for one in SPREAD]))["accuracy"] == "regressed"
+
+
 def test_lost_accuracy_is_regressed():
     assert outcomes(runs(), runs(accuracies=[one - 0.05 for one in SPREAD]))["accuracy"] == "regressed"
 

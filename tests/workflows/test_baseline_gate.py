@@ -239,6 +239,29 @@ def test_a_figure_that_the_baseline_has_and_one_run_has_not_is_not_passed(known)
     assert expected in message(found)
 
 
+def test_a_session_that_was_saved_without_a_figure_is_no_damage_and_hides_no_change(known):
+    saved(known, of_text(lost={1}))
+    again = compared(known, of_text(), perplexity=0.05)
+    assert again.outcome is CaseOutcome.PASSED
+    verdict = next(one for one in again.verdicts if one.metric == "perplexity")
+    # What it is compared with are the six sessions before.
+    assert (verdict.outcome.value, kept(known).sessions[-1].medians.get("perplexity")) == ("equivalent", None)
+    worse = [replace(run, evaluation=replace(TOKENS, loss=TOKENS.loss + 1)) for run in slower()]
+    assert compared(known, worse, perplexity=0.05).outcome is CaseOutcome.REGRESSED
+
+
+def test_a_figure_that_no_stored_session_has_is_open_until_it_is_saved(comparer):
+    for _ in range(6):
+        saved(comparer, slower())
+    found = compared(comparer, of_text(), perplexity=0.05)
+    assert found.outcome is CaseOutcome.INCONCLUSIVE
+    assert "perplexity" not in {verdict.metric for verdict in found.verdicts}
+    assert message(found).endswith("not judged, because the baseline does not have it yet: perplexity")
+    record = records.record(of_text())
+    assert comparer.save(record, found).outcome is CaseOutcome.PASSED
+    assert compared(comparer, of_text(), perplexity=0.05).outcome is CaseOutcome.PASSED
+
+
 def test_a_regression_of_another_figure_remains_one(known):
     assert compared(known, of_text(2.0, lost={0}), perplexity=0.05).outcome is CaseOutcome.REGRESSED
 

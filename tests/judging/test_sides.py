@@ -1,0 +1,29 @@
+"""Two recorded sessions of one case."""
+
+from dataclasses import replace
+
+import pytest
+
+from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging.sides import compare_sides
+from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.records.reasons import NotStored
+from tests.doubles import records
+
+TOLERANCES = {"peak_rss": 0.2, "perplexity": 0.05}
+
+
+def of_text(factor=1.0):
+    tokens = replace(records.evaluation(), answers="tokens")
+    return [replace(run, evaluation=tokens) for run in records.runs(peaks_mib=(500 * factor,) * 3)]
+
+
+@pytest.mark.parametrize(
+    ("factor", "outcome"),
+    [(1.0, CaseOutcome.INCONCLUSIVE), (0.5, CaseOutcome.INCONCLUSIVE), (2, CaseOutcome.REGRESSED)],
+)
+def test_what_only_the_candidate_has_leaves_the_case_open(factor, outcome):
+    old, new = records.record(), records.record(of_text(factor))
+    found, verdicts, reasons = compare_sides(old, new, TOLERANCES, METRICS)
+    assert (found, [one.metric for one in verdicts]) == (outcome, ["peak_rss"])
+    assert reasons[-1] == NotStored(metrics=("perplexity",))
