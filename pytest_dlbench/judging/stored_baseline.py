@@ -434,7 +434,7 @@ def _check(baseline: Baseline, session: BaselineSession, metric: Metric) -> None
     """Raise FileFormatError if the session has no comparable figure of the metric."""
     values = session.values.get(metric.name, ()) if metric.is_exact else ()
     found = [*values, *(session.medians[name] for name in (metric.name,) if name in session.medians)]
-    if found and all(is_comparable(metric, value) for value in found) and bool(values) >= metric.is_exact:
+    if found and all(_is_possible(metric, value) for value in found) and bool(values) >= metric.is_exact:
         return
     there = ", ".join(map(str, found)) or "not in it"
     raise FileFormatError(
@@ -442,6 +442,11 @@ def _check(baseline: Baseline, session: BaselineSession, metric: Metric) -> None
         f" in the session {session.id}\n"
         "  restore it from version control, or delete it and save a new one with --dlbench-save"
     )
+
+
+def _is_possible(metric: Metric, value: float) -> bool:
+    """Whether a stored figure can be one of this metric: only those of hooks and programs may be negative."""
+    return is_comparable(metric, value) and (value >= 0 or metric.name not in METRICS)
 
 
 def _rounded(value: float) -> float:

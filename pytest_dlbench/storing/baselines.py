@@ -62,15 +62,20 @@ class BaselineStore:
         return tuple(sorted(path.parent.name for path in found if path.parent.name not in no_others))
 
     def write(self, baseline: Baseline) -> Path:
-        """Replace the baseline of its case and machine class; raises StorageError."""
+        """Replace the baseline of its case and machine class; raises StorageError.
+
+        Raises FileFormatError for one that could not be read again.
+        """
         path = self.path(baseline.case, baseline.context.machine)
+        _refuse_unreadable(baseline, path)
         write_whole(path, encode(baseline))
         return path
 
     def update(self, case: Case, machine: Machine, change: Callable[[Baseline | None], Baseline]) -> Path:
         """Replace a baseline by what ``change`` makes of it, while no other process changes it.
 
-        Raises FileFormatError for a damaged file, which stays as it is, and StorageError.
+        Raises FileFormatError for a damaged file or one that could not be read again, which stays as it is, and
+        StorageError.
         """
         with locked(self.path(case, machine).parent):
             return self.write(change(self.read(case, machine)))
@@ -116,12 +121,13 @@ def decode(text: bytes, where: str) -> Baseline:
         baseline = codec.decode(text, Baseline, where)
     else:
         raise FileFormatError(f"{where}: format {found}; this version reads 1 to {BASELINE_FORMAT} @ $.format")
-    _check(baseline, where)
     content = codec.decode(text, dict[str, Any], where)
     # A damaged format number must not pass for that of a file without a checksum.
     if found == BASELINE_FORMAT or CHECKSUM in content:
-        _verify(content, where)
         baseline = replace(baseline, format=BASELINE_FORMAT)
+    _check(baseline, where)
+    if baseline.has_checksum:
+        _verify(content, where)
     return baseline
 
 
@@ -250,6 +256,14 @@ def session_name(saved: str, taken: Baseline | None = None) -> str:
     return unique
 
 
+def _refuse_unreadable(baseline: Baseline, path: Path) -> None:
+    try:
+        _check(replace(baseline, format=BASELINE_FORMAT), str(path))
+    except FileFormatError as error:
+        why = "nothing was saved, because it could not be read again"
+        raise FileFormatError(f"{error}\n  {why}; a run without a usable figure should report none") from error
+
+
 def _check(baseline: Baseline, where: str) -> None:
     """Check what the types do not cover."""
     names = [session.id for session in baseline.sessions]
@@ -260,10 +274,11 @@ def _check(baseline: Baseline, where: str) -> None:
     if baseline.anchor not in names:
         raise FileFormatError(f"{where}: there is no session {baseline.anchor!r} @ $.anchor")
     for number, session in enumerate(baseline.sessions):
-        _check_session(session, where, f"$.sessions[{number}]")
+        _check_session(session, where, f"$.sessions[{number}]", least=-LARGEST_FIGURE if baseline.has_checksum else 0.0)
 
 
-def _check_session(session: BaselineSession, where: str, place: str) -> None:
+def _check_session(session: BaselineSession, where: str, place: str, *, least: float) -> None:
+    """``least`` is the smallest figure: a reward may be negative, but no file without a checksum has such a one."""
     if len(set(session.seeds)) != len(session.seeds):
         raise FileFormatError(f"{where}: a seed is listed twice @ {place}.seeds")
     if not session.medians:
@@ -276,6 +291,6 @@ def _check_session(session: BaselineSession, where: str, place: str) -> None:
     figures |= {f"medians.{name}": (value,) for name, value in session.medians.items()}
     for name, values in figures.items():
         for value in values:
-            if not (isfinite(value) and 0 <= value <= LARGEST_FIGURE):
-                allowed = f"figures must be from 0 to {LARGEST_FIGURE:g}"
+            if not (isfinite(value) and least <= value <= LARGEST_FIGURE):
+                allowed = f"figures must be from {least:g} to {LARGEST_FIGURE:g}"
                 raise FileFormatError(f"{where}: {allowed}, got {value} @ {place}.{name}")

@@ -399,7 +399,10 @@ def test_sides_of_different_cases_or_conditions_are_not_merged(changes, what):
         stored_baseline.merged(branch(), branch(**changes))
 
 
-@pytest.mark.parametrize(("metric", "value"), [("step_time", 1e9), ("peak_rss", 1e19), ("accuracy", 1.5)])
+@pytest.mark.parametrize(
+    ("metric", "value"),
+    [("step_time", 1e9), ("peak_rss", 1e19), ("accuracy", 1.5), ("accuracy", -0.1), ("throughput", -1.0)],
+)
 def test_a_stored_figure_that_is_impossible_in_its_unit_is_damage(metric, value):
     session = records.baseline_session()
     odd = replace(session, medians=session.medians | {metric: value})

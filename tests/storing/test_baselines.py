@@ -1,4 +1,5 @@
 import json
+import math
 import re
 import subprocess
 import sys
@@ -435,8 +436,32 @@ def test_a_duplicate_seed_is_refused(store):
     assert "@ $.sessions[0].seeds" in with_session(store, seeds=[1, 1, 2])
 
 
-def test_a_figure_below_zero_is_refused(store):
-    assert "-0.1 @ $.sessions[0].medians.step_time" in with_session(store, medians={"step_time": -0.1})
+def test_a_figure_below_zero_is_refused_where_no_checksum_shows_that_it_was_saved(store):
+    path = written(store)
+    content = without_checksum(path) | {"format": 2}
+    content["sessions"][0]["medians"]["step_time"] = -0.1
+    path.write_text(json.dumps(content))
+    assert "-0.1 @ $.sessions[0].medians.step_time" in error_of(store)
+    assert "its checksum is" in with_session(store, medians={"step_time": -0.1})
+
+
+def test_a_figure_below_zero_is_read_as_it_was_saved(store):
+    session = records.baseline_session()
+    rewarded = replace(session, medians={**session.medians, "reward": -3.5})
+    baseline = records.baseline(sessions=(rewarded,))
+    written(store, baseline)
+    assert store.read(CASE, MACHINE) == baseline
+
+
+@pytest.mark.parametrize("figure", [math.inf, math.nan, -1e31])
+def test_a_figure_that_could_not_be_read_is_not_saved(store, figure):
+    path = written(store)
+    before, session = path.read_bytes(), records.baseline_session()
+    odd = records.baseline(sessions=(replace(session, medians={**session.medians, "reward": figure}),))
+    with pytest.raises(FileFormatError, match=r"medians\.reward\n  nothing was saved") as refused:
+        store.update(CASE, MACHINE, lambda _: odd)
+    assert "figures must be from -1e+30 to 1e+30" in str(refused.value)
+    assert path.read_bytes() == before
 
 
 def test_a_baseline_without_sessions_is_refused(store):
@@ -468,10 +493,10 @@ def test_the_line_of_a_damaged_session_is_named(store):
     lines = path.read_text().splitlines()
     (number,) = [place for place, line in enumerate(lines, start=1) if '"id":"20261102T100000"' in line]
     path.write_text(
-        path.read_text().replace(lines[number - 1], lines[number - 1].replace('"step_time":0.02', '"step_time":-1'))
+        path.read_text().replace(lines[number - 1], lines[number - 1].replace('"step_time":0.02', '"step_time":-1e31'))
     )
     assert error_of(store).startswith(
-        f"{path}, line {number}: figures must be from 0 to 1e+30, got -1.0 @ $.sessions[1]"
+        f"{path}, line {number}: figures must be from -1e+30 to 1e+30, got -1e+31 @ $.sessions[1]"
     )
 
 

@@ -5,6 +5,7 @@ import shlex
 import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from pytest_dlbench import options
 from pytest_dlbench.environments import FRAMEWORKS
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging import METRICS, Metric, extended
 from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.reporting.explain import message, settled_by
 from pytest_dlbench.reporting.exports.rows import remember
@@ -260,6 +261,31 @@ def test_a_figure_that_no_stored_session_has_is_open_until_it_is_saved(comparer)
     record = records.record(of_text())
     assert comparer.save(record, found).outcome is CaseOutcome.PASSED
     assert compared(comparer, of_text(), perplexity=0.05).outcome is CaseOutcome.PASSED
+
+
+REWARD = Metric(
+    name="reward", unit="points", better="higher", kind="points", value=lambda run: run.hooked.get("reward")
+)
+
+
+@pytest.mark.parametrize("reward", [-0.42, -1e6])
+def test_a_metric_of_a_hook_may_be_negative(comparer, reward):
+    known, rewarded = replace(comparer, metrics=extended(METRICS, [REWARD])), partial(with_reward, reward)
+    for _ in range(6):
+        saved(known, rewarded())
+    assert compared(known, rewarded(), reward=1.0).outcome is CaseOutcome.PASSED
+    assert compared(known, rewarded(-0.05), reward=1.0).outcome is CaseOutcome.REGRESSED
+
+
+def with_reward(reward, change=0.0):
+    return [replace(run, hooked={"reward": reward + change}) for run in slower()]
+
+
+def test_a_figure_that_is_none_is_not_saved_over_the_others(known):
+    runs = with_reward(float("inf"))
+    with pytest.raises(FileFormatError, match="nothing was saved"):
+        saved(known, runs)
+    assert len(kept(known).sessions) == 6
 
 
 def test_a_regression_of_another_figure_remains_one(known):
