@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from operator import itemgetter
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_dlbench import judging
 from pytest_dlbench.environments import Framework
@@ -276,7 +276,8 @@ def accepted(
 
 def _history(address: str, machine: str, metrics: Metrics) -> "pd.DataFrame":
     """All runs of a machine class in a history; none if the history does not exist or cannot be reached."""
-    columns = ["case", "began", "network_digest", "dataset_digest", "steps", "run_outcome", "invalid"]
+    conditions = ["network_digest", "dataset_digest", "steps", "batch_size", "precision"]
+    columns = ["case", "began", *conditions, "run_outcome", "invalid"]
     try:
         return History(address=address).read(machine=machine, columns=[*columns, *metrics]).rows
     except (DlbenchError, OSError):
@@ -299,6 +300,8 @@ def series_of(rows: "pd.DataFrame", record: Record, since: Mapping[str, str]) ->
         & (rows["network_digest"] == context.network_digest)
         & (rows["dataset_digest"] == context.dataset_digest)
         & (rows["steps"] == context.steps)
+        & _is(rows["batch_size"], context.batch_size)
+        & (rows["precision"] == context.precision)
         & (rows["run_outcome"] == "finished")
         & (rows["invalid"].fillna("") == "")
     ]
@@ -313,6 +316,11 @@ def series_of(rows: "pd.DataFrame", record: Record, since: Mapping[str, str]) ->
         for name, after in since.items()
         if name in mine
     }
+
+
+def _is(column: "pd.Series[Any]", value: int | None) -> "pd.Series[bool]":
+    """Where a column has a number; programs have no batch size, which is missing there."""
+    return column.isna() if value is None else column == value
 
 
 def result(record: Record, outcome: CaseOutcome, *found: Reason) -> CaseResult:

@@ -330,11 +330,24 @@ def test_a_change_that_was_accepted_is_no_drift_of_the_history(tmp_path):
     assert compared(with_history, slower(1.1)).drifting == {}
 
 
-def test_another_networks_history_is_ignored(tmp_path, comparer):
-    write_history(tmp_path / "history", [*CLEAN, 1.1, 1.1], context=records.context(network_digest="another"))
+@pytest.mark.parametrize("changes", [{"network_digest": "another"}, {"batch_size": 128}, {"precision": "bfloat16"}])
+def test_a_history_of_other_conditions_is_ignored(tmp_path, changes):
+    write_history(tmp_path / "history", [*CLEAN, 1.1, 1.1], context=records.context(**changes))
     with_history = comparer_of(tmp_path, history="history")
     saved(with_history, slower())
     assert compared(with_history, slower(1.1), step_time=0.5).drifting == {}
+
+
+def test_a_drift_of_a_program_is_detected_which_has_no_batch_size(tmp_path):
+    context = records.context(batch_size=None)
+    # Sessions of the same case that had one are others.
+    write_history(tmp_path / "history", [1.1, 0.9])
+    write_history(tmp_path / "history", [*CLEAN, 1.1, 1.1], context=context)
+    with_history = comparer_of(tmp_path, history="history")
+    first = records.record(slower(), context=context)
+    with_history.save(first, judged(with_history, first))
+    found = judged(with_history, records.record(slower(1.1), context=context), step_time=0.5)
+    assert found.drifting == {"step_time": 3}
 
 
 def test_a_history_that_does_not_exist_yet_is_empty(tmp_path, comparer):
