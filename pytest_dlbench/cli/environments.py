@@ -92,13 +92,17 @@ def _named(name: str, where: str) -> Environment:
     return environments[0]
 
 
-def _selected(asked: argparse.Namespace, where: str) -> list[Environment]:
+def _selected(asked: argparse.Namespace, where: str) -> list[tuple[str, Environment]]:
+    """Environments, and what they are called: their own name, or the specification, as versions share a name."""
     names = list(ENVIRONMENTS) if asked.all else asked.names
     if not names and not getattr(asked, "stale", False):
         raise OptionError(f"{where}: name environments, or give --all\n  known: {', '.join(ENVIRONMENTS)}")
-    return list(
-        {environment.folder_name: environment for environment in (_named(name, where) for name in names)}.values()
-    )
+    named = [(name, _named(name, where)) for name in names]
+    chosen = {
+        environment.folder_name: (name if is_specification(name) else environment.name, environment)
+        for name, environment in named
+    }
+    return list(chosen.values())
 
 
 def _list(asked: argparse.Namespace) -> int:
@@ -157,21 +161,23 @@ def _state(store: EnvironmentStore, environment: Environment) -> Built | str:
 
 
 class _Lines:
-    """Progress as lines, because several environments are built at a time."""
+    """The progress of one environment as lines, because several are built at a time."""
 
-    def __init__(self, target: TextIO) -> None:
-        self._target = target
+    def __init__(self, target: TextIO, called: str) -> None:
+        self._target, self._called = target, called
 
-    def building(self, name: str, doing: str) -> None:
-        print(foreign.line(f"{name}: {doing}"), flush=True, file=self._target)
+    def building(self, name: str, doing: str) -> None:  # noqa: ARG002 - versions share a name
+        print(foreign.line(f"{self._called}: {doing}"), flush=True, file=self._target)
 
 
 def _build(asked: argparse.Namespace) -> int:
     """0 if all were built, else 1, with the reason for each that was not."""
     store, chosen = _store(asked), _selected(asked, "dlbench env build")
-    lines = _Lines(sys.stderr if asked.json else sys.stdout)
+    target = sys.stderr if asked.json else sys.stdout
 
-    def attempt(environment: Environment) -> str:
+    def attempt(one: tuple[str, Environment]) -> str:
+        called, environment = one
+        lines = _Lines(target, called)
         try:
             if store.find(environment):
                 lines.building(environment.name, "already built")
@@ -182,15 +188,20 @@ def _build(asked: argparse.Namespace) -> int:
         return ""
 
     with ThreadPoolExecutor(max(1, asked.jobs)) as pool:
-        errors = dict(zip([environment.name for environment in chosen], pool.map(attempt, chosen), strict=True))
-    answers = [{"name": name, "is_built": not error, "error": error or None} for name, error in errors.items()]
-    answer(asked, answers, [])
-    return complain([f"dlbench: {error}" for error in errors.values() if error])
+        errors = list(pool.map(attempt, chosen))
+    results = [(called, error) for (called, _), error in zip(chosen, errors, strict=True)]
+    answer(asked, [{"name": called, "is_built": not error, "error": error or None} for called, error in results], [])
+    return complain([f"dlbench: {_of(called)}{error}" for called, error in results if error])
+
+
+def _of(called: str) -> str:
+    """What precedes an error, which has the environment's own name."""
+    return f"{called}: " if is_specification(called) else ""
 
 
 def _remove(asked: argparse.Namespace) -> int:
     store = _store(asked)
-    folders = [environment.folder_name for environment in _selected(asked, "dlbench env remove")]
+    folders = [environment.folder_name for _, environment in _selected(asked, "dlbench env remove")]
     if asked.stale:
         folders += _stale(store)
     removed = {folder: store.remove(folder) for folder in folders}
