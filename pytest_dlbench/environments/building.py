@@ -16,7 +16,7 @@ from typing import Any, Protocol, TextIO
 
 import platformdirs
 
-from pytest_dlbench.environments import installing, interpreters
+from pytest_dlbench.environments import installing, interpreters, local
 from pytest_dlbench.environments.environment import Environment
 from pytest_dlbench.environments.interpreters import Interpreter
 from pytest_dlbench.environments.mpi_stub import build_mpi_stub
@@ -102,6 +102,8 @@ class EnvironmentStore:
         """
         if built := self.find(environment):
             return built
+        if problem := local.problem(environment.requirements, environment.python):
+            raise EnvironmentBuildError(f"environment {environment.name!r}: {problem}")
         if problem := lacking(f"environment {environment.name!r}", environment.programs):
             raise EnvironmentMissingError(problem)
         interpreter = self.interpreter(environment)

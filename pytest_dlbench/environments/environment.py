@@ -5,6 +5,7 @@ import json
 import platform
 from dataclasses import dataclass
 
+from pytest_dlbench.environments import local
 from pytest_dlbench.environments.cuda import Cuda
 from pytest_dlbench.environments.programs import Program
 
@@ -36,7 +37,9 @@ class Environment:
 
     @property
     def folder_name(self) -> str:
-        """The name and a hash of the definition: a changed pin gives another environment."""
+        """The name and a hash of the definition: a changed pin, or local file, gives another environment."""
         content = [LAYOUT, platform.machine(), self.python, self.requirements, self.build_constraints, self.steps]
+        if files := local.digests(self.requirements):
+            content.append(files)
         digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]
         return f"{self.name}-{digest}"

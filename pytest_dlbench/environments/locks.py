@@ -15,13 +15,12 @@ from packaging.markers import Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from pytest_dlbench.environments.local import parted
 from pytest_dlbench.environments.specification import requirements
 from pytest_dlbench.errors import OptionError
 
 # A version that begins with one of these is a range; an empty one is any version.
 OPERATORS = ("", "<", ">", "=", "!", "~")
-# pip's options that have no value. Those of other options are the next word.
-FLAGS = ("--pre", "--no-index", "--prefer-binary", "--require-hashes")
 FORMS = "a requirements file, pylock.toml, uv.lock or poetry.lock"
 
 
@@ -101,7 +100,7 @@ def read(path: Path, where: str) -> Lock:
 
 
 def _of_requirements(path: Path, where: str) -> Lock:
-    options, lines = _parted(requirements(path, where))
+    options, lines = parted(requirements(path, where))
     parsed = [Requirement(line) for line in lines]
     needs = _needs_of_comments(path.read_text("utf-8").splitlines())
     pins = (
@@ -115,23 +114,6 @@ def _of_requirements(path: Path, where: str) -> Lock:
         for one in parsed
     )
     return Lock(pins=tuple(pins), options=tuple(options))
-
-
-def _parted(words: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Options, each with its value, and requirements."""
-    options: list[str] = []
-    lines: list[str] = []
-    takes_value = False
-    for word in words:
-        if takes_value:
-            options[-1] += f" {word}"
-            takes_value = False
-        elif word.startswith("-"):
-            options.append(word)
-            takes_value = "=" not in word and word not in FLAGS
-        else:
-            lines.append(word)
-    return options, lines
 
 
 def _pinned(requirement: Requirement) -> str:

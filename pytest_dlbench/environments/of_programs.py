@@ -12,7 +12,7 @@ from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from pytest_dlbench.environments import pixi
+from pytest_dlbench.environments import local, pixi
 from pytest_dlbench.environments.environment import Environment
 from pytest_dlbench.environments.frameworks import Framework
 from pytest_dlbench.environments.placing import CURRENT
@@ -94,6 +94,8 @@ def _of_requirements(wanted: tuple[str, ...], name: str, where: str, python: str
     if not wanted:
         raise OptionError(f"{where}: there are no requirements; {FORMS}")
     python = python or f"{sys.version_info.major}.{sys.version_info.minor}"
+    if unknown := local.problem(wanted, python):
+        raise OptionError(f"{where}: {unknown}")
     environment = Environment(name=_name(name).replace("@", "-"), python=python, requirements=wanted)
     return Framework(name=_name(name), environments=(environment,), is_explicit=True)
 

@@ -11,6 +11,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from pytest_dlbench.environments import local
 from pytest_dlbench.environments.environment import Environment
 from pytest_dlbench.environments.frameworks import Framework
 from pytest_dlbench.environments.requested import OR, exact_version, versioned
@@ -139,6 +140,8 @@ def _of_file(framework: Framework, path: Path, where: str) -> Environment:
         name = framework.plain_name
         raise OptionError(f"{where}: {name!r} has no environment; name a Python: {name}@/path/to/python")
     environment = replace(framework.environments[0], requirements=tuple(requirements(path, where)))
+    if unknown := local.problem(environment.requirements, environment.python):
+        raise OptionError(f"{where}: {path}: {unknown}")
     for need in framework.needs:
         if refused := _refused(need, environment):
             raise OptionError(f"{where}: {path} pins {refused}; the builder of {framework.plain_name} serves {need}")

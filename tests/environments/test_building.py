@@ -11,9 +11,10 @@ from unittest.mock import Mock
 
 import pytest
 
-from pytest_dlbench.environments import building, installing, interpreters
+from pytest_dlbench.environments import Environment, building, installing, interpreters
 from pytest_dlbench.environments.building import STAMP, EnvironmentStore
 from pytest_dlbench.errors import EnvironmentBuildError, EnvironmentMissingError, OptionError
+from tests.environments.conftest import HERE
 from tests.environments.wheels import write_wheel
 
 ROOT = Path(__file__).parents[2]
@@ -251,3 +252,21 @@ def test_a_wheel_for_another_python_only_is_reported(store, small, progress, whe
 def test_the_default_store_is_in_the_users_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert EnvironmentStore().root == tmp_path / "pytest-dlbench" / "environments"
+
+
+def test_a_local_folder_is_not_built(store, progress, tmp_path):
+    (tmp_path / "source").mkdir()
+    mine = Environment(name="mine", python=HERE, requirements=(f"{tmp_path}/source",))
+    with pytest.raises(EnvironmentBuildError, match=r"'mine': .*/source' is a folder, whose content may change"):
+        store.build(mine, progress)
+
+
+@pytest.mark.usefixtures("tool")
+def test_a_local_wheel_that_was_built_again_is_installed_again(store, progress, wheels):
+    wheel = wheels / "small-1.0-py3-none-any.whl"
+    mine = Environment(name="mine", python=HERE, requirements=(f"small @ {wheel.as_uri()}",))
+    found = []
+    for content in ("1.0", "changed"):
+        write_wheel(wheels, "small", "1.0", says=content)
+        found.append(version(store.build(mine, progress)))
+    assert found == ["1.0", "changed"]

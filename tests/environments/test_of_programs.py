@@ -46,6 +46,12 @@ def test_a_requirements_file_is_read_relative_to_the_root(tmp_path):
     assert place_of("requirements.txt", tmp_path, WHERE).environments[0].requirements == ("numpy==2.4.6",)
 
 
+@pytest.mark.parametrize("path", ["", "mine-1.0-py3-none-any.whl"])
+def test_a_local_folder_and_a_file_that_is_not_there_are_refused(tmp_path, path):
+    with pytest.raises(OptionError, match=r"(is a folder|there is no file).*; build a wheel"):
+        place_of([f"mine @ file://{tmp_path}/{path}"], tmp_path, WHERE)
+
+
 def test_an_existing_python_is_taken_as_it_is(tmp_path):
     found = place_of(sys.executable, tmp_path, WHERE)
     assert (str(found.python), found.environments) == (sys.executable, ())

@@ -1,8 +1,14 @@
 """Frameworks in an environment that is part of the name."""
 
+import hashlib
+import json
+import platform
+from dataclasses import replace
+
 import pytest
 
 from pytest_dlbench.environments import FRAMEWORKS, Framework, declared
+from pytest_dlbench.environments.environment import LAYOUT
 from pytest_dlbench.environments.specification import specified
 from pytest_dlbench.errors import OptionError
 
@@ -163,3 +169,70 @@ def test_a_file_for_a_framework_without_an_environment_is_refused(tmp_path):
 def test_a_path_that_is_too_long_is_refused():
     with pytest.raises(OptionError, match=r"File name too long; an environment is NAME"):
         specified(f"pytorch@{'x' * 5000}", FRAMEWORKS, WHERE)
+
+
+@pytest.fixture
+def pinning(tmp_path, monkeypatch):
+    """A function that returns the environment of a requirements file with one line, read in the folder of the test."""
+    monkeypatch.chdir(tmp_path)
+
+    def environment(line):
+        (tmp_path / "pins.txt").write_text(f"{line}\n")
+        return specified("pytorch@pins.txt", FRAMEWORKS, WHERE).environments[0]
+
+    return environment
+
+
+NAMED = [
+    "./dist/mine-1.0.whl",
+    "dist/mine-1.0.whl[fast]",
+    "mine[fast] @ file://{}/dist/mine-1.0.whl",
+    "{}/dist/mine-1.0.whl",
+]
+
+
+@pytest.mark.parametrize("named", NAMED)
+def test_a_local_wheel_with_other_content_is_another_environment(pinning, tmp_path, named):
+    wheel = tmp_path / "dist" / "mine-1.0.whl"
+    wheel.parent.mkdir()
+    folders = []
+    for content in ("first", "other", "first"):
+        wheel.write_text(content)
+        environment = pinning(named.format(tmp_path))
+        assert environment.requirements == (named.format(tmp_path),)
+        folders.append(environment.folder_name)
+    assert folders[0] == folders[2] != folders[1]
+
+
+@pytest.mark.parametrize(
+    "line", [".", "./source", ".[test]", "mine @ file://{}/source", "{}/source ; python_version > '3'"]
+)
+def test_a_local_folder_is_refused_with_what_to_name_instead(pinning, tmp_path, line):
+    (tmp_path / "source").mkdir()
+    with pytest.raises(OptionError, match=r"pins\.txt: .* is a folder, whose content may change; build a wheel"):
+        pinning(line.format(tmp_path))
+
+
+@pytest.mark.parametrize("line", ["./mine-1.0.whl", "mine-1.0-py3-none-any.whl", "mine @ file:///not/there.whl"])
+def test_a_local_file_that_is_not_there_is_refused(pinning, line):
+    with pytest.raises(OptionError, match=r"there is no file /.*\.whl; build a wheel"):
+        pinning(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "mine @ file:///not/there.whl ; python_version < '3'",
+        "--find-links /not/there",
+        "mine @ git+https://code.example/mine@8f1d0b2",
+        "https://wheels.example/mine-1.0-py3-none-any.whl",
+    ],
+)
+def test_what_is_not_installed_from_a_local_path_is_no_local_path(pinning, line):
+    assert pinning(line).requirements
+
+
+def test_the_hash_of_ordinary_requirements_depends_on_their_text_alone(pinning):
+    environment = replace(pinning("torch==2.13.0"), name="mine")
+    content = [LAYOUT, platform.machine(), environment.python, ["torch==2.13.0"], [], []]
+    assert environment.folder_name == f"mine-{hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]}"
