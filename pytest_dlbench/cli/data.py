@@ -58,7 +58,7 @@ def declare(commands: Commands) -> None:
         if name == "import":
             action.add_argument("path", metavar="PATH", type=Path)
             action.add_argument("--link", action="store_true", help="Leave unpacked files where they are.")
-            action.add_argument("--unofficial", action="store_true", help="Accept archives with another checksum.")
+            action.add_argument("--unofficial", action="store_true", help="Accept files with another checksum.")
 
 
 def _list(asked: argparse.Namespace) -> int:

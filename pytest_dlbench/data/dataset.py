@@ -59,6 +59,8 @@ class Arrays:
 class Dataset:
     """A data set that can be prepared. ``version`` changes when ``make`` would create different arrays.
 
+    ``edition`` names what else the arrays depend on, such as the release of Python; each has a folder of its own.
+
     ``shape`` is that of one input. ``vocabulary`` is the number of tokens, counted from 0, if inputs are tokens.
     ``task`` says what a label is: a class, one token of ``classes`` for each step (``label_shape``), a flag for each
     class, or boxes around objects (``label_shape``). ``source`` has the files that ``make`` reads, or is None; without
@@ -77,11 +79,12 @@ class Dataset:
     vocabulary: int | None = None
     label_shape: Shape = ()
     source: Source | None = None
+    edition: str = ""
 
     @property
     def folder_name(self) -> str:
         """The name of the folder of prepared arrays in the cache."""
-        return f"{self.name}-v{self.version}"
+        return "-".join(filter(None, (self.name, f"v{self.version}", self.edition)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,8 +17,8 @@ def take(
     """Copy the files of a source from ``path`` into the cache, and return their manifest.
 
     ``path`` is an official file, a folder that contains the official files at any depth, or what they unpack to. With
-    ``link`` a folder of unpacked files stays where it is. ``unofficial`` accepts files with other checksums. Raises
-    DataError if files are missing or wrong.
+    ``link`` a folder of unpacked files stays where it is. ``unofficial`` accepts official files with other checksums.
+    Raises DataError if files are missing or wrong.
     """
     if not path.exists():
         raise DataError(
@@ -28,7 +28,8 @@ def take(
         official = _official(source, path)
         if official and not link:
             return _unpack(source, official, unofficial, watcher)
-        return _take_unpacked(source, _base(source, path), link, watcher)
+        base = _base(source, path)
+        return _take_unpacked(source, base, link, _known_by(source, base, unofficial), watcher)
 
 
 def _official(source: Source, path: Path) -> dict[File, Path]:
@@ -66,7 +67,16 @@ def _base(source: Source, path: Path) -> Path:
     )
 
 
-def _take_unpacked(source: Source, base: Path, link: bool, watcher: Watcher) -> keeping.Manifest:
+def _known_by(source: Source, base: Path, unofficial: bool) -> tuple[str, ...]:
+    """How unpacked files are known; some official files are themselves the contents, and have published checksums."""
+    plain = [file for file in source.files if file.name in source.contents]
+    checked = [keeping.check(file, base / file.name, source.package, is_enforced=not unofficial) for file in plain]
+    return (*checked, *([RECORDED] if len(plain) < len(source.contents) else []))
+
+
+def _take_unpacked(
+    source: Source, base: Path, link: bool, known_by: tuple[str, ...], watcher: Watcher
+) -> keeping.Manifest:
     found = sorted({path for paths in keeping.matches(source, base).values() for path in paths})
 
     def fill(folder: Path) -> None:
@@ -80,7 +90,7 @@ def _take_unpacked(source: Source, base: Path, link: bool, watcher: Watcher) -> 
             shutil.copyfile(path, place)
             watcher.advance(path.stat().st_size)
 
-    return keeping.keep(source, fill, (RECORDED,), watcher)
+    return keeping.keep(source, fill, known_by, watcher)
 
 
 def _found(source: Source, path: Path) -> str:

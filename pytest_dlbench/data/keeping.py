@@ -11,6 +11,7 @@ from pathlib import Path
 import filelock
 import msgspec
 
+from pytest_dlbench.data import preparation
 from pytest_dlbench.data.cache import files_root, folder_of, manifest_path
 from pytest_dlbench.data.source import File, Package, Source
 from pytest_dlbench.data.watching import UNWATCHED, Watcher
@@ -48,6 +49,8 @@ def locked(source: Source) -> Iterator[None]:
 def keep(source: Source, fill: Callable[[Path], None], known_by: tuple[str, ...], watcher: Watcher) -> Manifest:
     """Let ``fill`` create the folder of a source at the given path, and replace an older one with it.
 
+    What was prepared from other files is deleted.
+
     Raises DataError if any of the source's contents is missing.
     """
     # Next to its final place, so that the rename stays on one file system.
@@ -55,8 +58,12 @@ def keep(source: Source, fill: Callable[[Path], None], known_by: tuple[str, ...]
         folder = Path(unfinished) / "files"
         fill(folder)
         manifest = Manifest(source=source.name, known_by=known_by, contents=_contents(source, folder, watcher))
+        are_same = _recorded(source) == manifest.contents
         discard(source)
         folder.rename(files_root() / source.name)
+    if not are_same:
+        # Before the manifest, without which nothing is prepared from these files.
+        preparation.forget(source)
     manifest_path(source).write_bytes(msgspec.json.encode(manifest))
     return manifest
 
@@ -139,6 +146,14 @@ def verify(source: Source, watcher: Watcher = UNWATCHED) -> tuple[Manifest, list
         elif digest(path, "sha256", watcher) != content.sha256:
             problems.append(f"{path} has different content")
     return manifest, problems
+
+
+def _recorded(source: Source) -> Mapping[str, Content]:
+    """The files that were stored last; empty if that is not known."""
+    try:
+        return _read(source).contents
+    except (OSError, DataError):
+        return {}
 
 
 def _read(source: Source) -> Manifest:

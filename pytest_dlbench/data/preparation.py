@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from pytest_dlbench.data.cache import HASHES, prepared_root
 from pytest_dlbench.data.dataset import PARTS, Arrays, Dataset, Prepared, Rows
+from pytest_dlbench.data.source import Source
 from pytest_dlbench.errors import DataError, DataMissingError, FileFormatError
 from pytest_dlbench.records import codec
 
@@ -33,10 +34,29 @@ def prepare(dataset: Dataset, root: Path | None = None) -> Prepared:
     root = root or prepared_root()
     folder = root / dataset.folder_name
     root.mkdir(parents=True, exist_ok=True)
-    with filelock.FileLock(root / f"{dataset.folder_name}.lock"):
+    with _locked(root, dataset):
         if not _is_whole(folder):
             _make(dataset, folder)
     return Prepared(dataset=dataset, folder=folder, digest=_digest(_read_hashes(folder)))
+
+
+def forget(source: Source) -> None:
+    """Delete what was prepared from earlier files of a source; where it is mapped, it stays until it is closed."""
+    # Late: it names the data sets of all families.
+    from pytest_dlbench.data import DATASETS
+
+    root = prepared_root()
+    root.mkdir(parents=True, exist_ok=True)
+    for dataset in DATASETS.values():
+        if dataset.source and dataset.source.name == source.name:
+            # A process that is preparing it may have read the earlier files.
+            with _locked(root, dataset):
+                shutil.rmtree(root / dataset.folder_name, ignore_errors=True)
+    prepare.cache_clear()
+
+
+def _locked(root: Path, dataset: Dataset) -> filelock.BaseFileLock:
+    return filelock.FileLock(root / f"{dataset.folder_name}.lock")
 
 
 def _is_whole(folder: Path) -> bool:

@@ -10,6 +10,7 @@ and ``pydoc-topics150`` replace IMDB: is a piece of text about objects and their
 statements and expressions?
 """
 
+import platform
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -28,6 +29,7 @@ TEST_TOKENS = 7_680
 TRAIN_PIECES = 1_920
 TEST_PIECES = 480
 
+EDITION = f"python{platform.python_version()}"
 SEED = 20261121
 # Words per piece, from a sentence to more than a model of 500 steps reads.
 PIECE_WORDS = (20, 600)
@@ -134,6 +136,7 @@ def _language(steps: int) -> Dataset:
         task="tokens",
         vocabulary=LANGUAGE_VOCABULARY,
         label_shape=(steps,),
+        edition=EDITION,
     )
 
 
@@ -147,6 +150,7 @@ def _topics(steps: int, *, vocabulary: int, is_end_kept: bool) -> Dataset:
         test_examples=TEST_PIECES,
         make=partial(_make_topics, steps, vocabulary, is_end_kept),
         vocabulary=vocabulary,
+        edition=EDITION,
     )
 
 

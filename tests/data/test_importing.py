@@ -1,11 +1,15 @@
 """Importing local files: found, checked, copied or linked, verified later."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
-from pytest_dlbench.data import SOURCES
+from pytest_dlbench.data import DATASETS, SOURCES
 from pytest_dlbench.data.cache import folder_of, is_available
 from pytest_dlbench.data.importing import take
 from pytest_dlbench.data.keeping import verify
+from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.errors import DataError
 from tests.doubles import official_files as official
 
@@ -155,3 +159,59 @@ def test_the_error_for_a_damaged_manifest_says_how_to_get_the_files_again(have, 
     (users_cache / "files" / "mnist.json").write_bytes(b"{")
     with pytest.raises(DataError, match=r"is damaged: (.|\n)*dlbench data fetch mnist"):
         verify(SOURCES["mnist"])
+
+
+@pytest.mark.parametrize("way", ["link", "file"])
+def test_official_files_that_need_no_unpacking_are_checked_however_they_are_imported(have, way):
+    folder = have(dict.fromkeys(SOURCES["ptb"].contents, b"wrong"))
+    path, link = (folder, True) if way == "link" else (folder / "ptb.train.txt", False)
+    with pytest.raises(DataError, match=r"is not the official ptb\.train\.txt: its md5"):
+        take(SOURCES["ptb"], path, link=link)
+    assert not is_available(SOURCES["ptb"])
+    manifest = take(SOURCES["ptb"], path, link=link, unofficial=True)
+    assert [line.partition(",")[0] for line in manifest.known_by] == [
+        f"{name}: not the official file" for name in SOURCES["ptb"].contents
+    ]
+
+
+def test_official_files_that_need_no_unpacking_can_be_linked(have):
+    files = {name: name.encode() for name in SOURCES["ptb"].contents}
+    source = official.source_of(SOURCES["ptb"], files)
+    folder = have(files)
+    manifest = take(source, folder, link=True)
+    assert folder_of(source).resolve() == folder.resolve()
+    assert all(line.endswith("as published") for line in manifest.known_by)
+
+
+@pytest.fixture
+def imported(tmp_path):
+    """Import files of MNIST in which every label is this one, and return the prepared data and its mapped labels."""
+    small = replace(DATASETS["mnist"], train_examples=20, test_examples=10)
+
+    def take_and_prepare(label):
+        files = {name: official.idx(np.full(size, label)) for name, size in (("train", 20), ("t10k", 10))}
+        labelled = {f"{name}-labels-idx1-ubyte": content for name, content in files.items()}
+        take(SOURCES["mnist"], official.write(tmp_path / f"have{label}", {**MNIST, **labelled}))
+        prepared = prepare(small)
+        return prepared, np.load(prepared.part("train_labels"), mmap_mode="r")
+
+    return take_and_prepare
+
+
+def test_other_files_are_prepared_again_and_mapped_arrays_stay(imported):
+    _, first = imported(1)
+    _, second = imported(2)
+    assert set(second) == {2}
+    assert set(first) == {1}
+
+
+def test_the_same_files_are_not_prepared_again(imported):
+    prepared, _ = imported(1)
+    before = prepared.part("train_labels").stat().st_ino
+    assert imported(1)[0].part("train_labels").stat().st_ino == before
+
+
+def test_arrays_of_another_source_stay(imported, have):
+    prepared, _ = imported(1)
+    take(SOURCES["manythings"], have({"spa-eng/spa.txt": b"Go.\tVe.\n"}))
+    assert prepared.folder.is_dir()

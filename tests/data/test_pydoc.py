@@ -1,5 +1,6 @@
 """The embedded text: prose only, without repetition, nothing in more than one split."""
 
+import platform
 import subprocess
 import sys
 from pydoc_data.topics import topics
@@ -114,6 +115,11 @@ def test_the_words_of_a_piece_predict_its_group_better_than_chance(made, name):
 def test_a_python_with_too_little_text_is_refused():
     with pytest.raises(DataError, match=r"the help texts of this Python have \d+ train windows of 30 tokens, expected"):
         language(steps=30, vocabulary_size=10_000, windows_each=(10**6, 10))
+
+
+@pytest.mark.parametrize("name", [*LANGUAGES, *TOPICS])
+def test_the_text_of_each_release_has_a_folder_of_its_own(name):
+    assert DATASETS[name].folder_name == f"{name}-v1-python{platform.python_version()}"
 
 
 def test_naming_data_sets_loads_neither_numpy_nor_the_text():
