@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from packaging.version import InvalidVersion, Version
 
 from pytest_dlbench import judging
-from pytest_dlbench.cli.cases import cell_of, declare_settings, live, options_of, planner, registry_of, session_of
+from pytest_dlbench.cli.cases import declare_settings, live, named, options_of, planner, registry_of, session_of
 from pytest_dlbench.cli.output import Commands, answer, command
 from pytest_dlbench.cli.tested import is_test, taken
 from pytest_dlbench.environments import Framework
@@ -25,6 +25,7 @@ from pytest_dlbench.options.parsers import names as listed
 from pytest_dlbench.planning.registry import Registry
 from pytest_dlbench.planning.sides import Parts, Side, checked_out
 from pytest_dlbench.records import codec
+from pytest_dlbench.records.cases import plain_name
 from pytest_dlbench.records.reasons import Reason
 from pytest_dlbench.reporting import explain
 
@@ -36,16 +37,19 @@ if TYPE_CHECKING:
 
 WHERE = "dlbench bisect"
 INTERRUPTED = 130
+# What the ids of trainings begin with, unless their test says otherwise.
+TRAINING = "training"
 MORE = """
-CASE is the name of a case as in reports, such as tartu-mnist-cnn-digits28-cpu. TEST is a test of yours, such as
-tests/test_ours.py::test_ours, whose call of dlbench.measure or dlbench.train says what is run. Each version is run in
-pairs with the good one, in pairs of fresh processes, until the gate's rule decides whether the metric is worse by more
-than the tolerance. The bad version comes first: if it is not worse, the search ends. Versions are those that pip finds
-with your settings; each is built when needed. Versions that cannot be built or run, and inconclusive ones, are skipped
-and listed with the reason. With --among, environments take the place of versions: requirements files or Pythons, oldest
-first, such as lock files from a repository's history. With --rev, commits of the repository in this folder do: GOOD,
-and all later ones up to BAD along first parents, so that a merge stands for what it brought: of the program that TEST
-measures, or of the builder of FRAMEWORK, which is in the repository. A commit that lacks it, or cannot run, is skipped.
+CASE is a training as reports name it, such as tartu-mnist-cnn-digits28-cpu. TEST is a test of yours, such as
+tests/test_ours.py::test_ours, whose call of dlbench.measure or dlbench.train says what is run; of any other case, name
+the TEST. Each version is run in pairs with the good one, in pairs of fresh processes, until the gate's rule decides
+whether the metric is worse by more than the tolerance. The bad version comes first: if it is not worse, the search
+ends. Versions are those that pip finds with your settings; each is built when needed. Versions that cannot be built or
+run, and inconclusive ones, are skipped and listed with the reason. With --among, environments take the place of
+versions: requirements files or Pythons, oldest first, such as lock files from a repository's history. With --rev,
+commits of the repository in this folder do: GOOD, and all later ones up to BAD along first parents, so that a merge
+stands for what it brought: of the program that TEST measures, or of the builder of FRAMEWORK, which is in the
+repository. A commit that lacks it, or cannot run, is skipped.
 
 examples:
   dlbench bisect pytorch --good 2.9.0 --bad 2.13.0 tartu-mnist-cnn-digits28-cpu
@@ -132,18 +136,39 @@ class _Searched:
 def _of_case(asked: argparse.Namespace, commits: Mapping[str, str]) -> _Searched:
     """A network in each version of a framework, or in one whose builder is that of each commit."""
     registry = registry_of(asked)
-    cell, scale = cell_of(asked.case, registry, WHERE)
-    options = options_of(asked, build="true", **({"scale": scale} if scale else {}))
+    case = named(asked.case, registry, WHERE)
+    _check_prefix(asked, case.prefix, registry)
+    if case.scale and asked.dlbench_scale not in (None, case.scale):
+        raise OptionError(
+            f"{WHERE}: --scale {asked.dlbench_scale}: {asked.case!r} is of scale {case.scale}; drop one of both"
+        )
+    options = options_of(asked, build="true", **({"scale": case.scale} if case.scale else {}))
     names = tuple(commits) or _versions(asked, registry)
     question = _question(asked, options.false_alarms, options.max_runs, versions=len(names), metrics=judging.METRICS)
     session, progress = session_of(options, most_questions(len(names)))
-    spec_of = planner(session, registry, cell, WHERE)
+    spec_of = planner(session, registry, case.cell, WHERE)
 
     def spec(version: str) -> "RunSpec":
         framework = cast("Framework", registry.find("framework", asked.framework, WHERE)) if commits else None
         return spec_of(_at(version, framework).framework if framework else _versioned(asked, version))
 
     return _Searched(names=names, question=question, session=session, progress=progress, spec=spec)
+
+
+def _check_prefix(asked: argparse.Namespace, prefix: str, registry: Registry) -> None:
+    """Raise OptionError for the id of a case of another framework, or of what is not trained by its model's recipe."""
+    framework = "" if prefix == TRAINING else plain_name(prefix.removeprefix(f"{TRAINING}-"))
+    if framework in ("", plain_name(asked.framework)):
+        return
+    if framework in registry.values["framework"]:
+        raise OptionError(
+            f"{WHERE}: {asked.case!r} is a case of {framework}, not of {asked.framework}; to search versions of"
+            f" {asked.framework}, name it without {prefix!r}"
+        )
+    raise OptionError(
+        f"{WHERE}: {asked.case!r} begins with {prefix!r}, but a CASE is a training with its model's recipe; to search"
+        " this one, name the TEST that measures it in place of its id, such as tests/test_ours.py::test_ours"
+    )
 
 
 def _of_test(asked: argparse.Namespace, commits: Mapping[str, str]) -> _Searched:
@@ -156,6 +181,10 @@ def _of_test(asked: argparse.Namespace, commits: Mapping[str, str]) -> _Searched
         cases = ", ".join(dict.fromkeys(one.node for one in found))
         raise OptionError(f"{WHERE}: {asked.case} has several cases; name a test with one, out of {cases}")
     (handed,) = found
+    if commits and asked.framework not in ("", handed.framework.name, handed.framework.plain_name):
+        raise OptionError(
+            f"{WHERE}: {asked.case} runs {handed.framework.name}, not {asked.framework}; with --rev name the TEST alone"
+        )
     policy, metrics = handed.session.policy, handed.session.settings.metrics
     question = _question(
         asked,

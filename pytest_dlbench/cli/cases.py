@@ -141,20 +141,27 @@ class Cell:
     device: str
 
 
-def cell_of(text: str, registry: Registry, where: str) -> tuple[Cell, str]:
-    """Parse a case as reports name it, such as tartu-mnist-cnn-digits28-cpu, and its scale, or "" without one.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A case as it was named: what precedes the model, such as training-pytorch, and the scale; both may be empty."""
 
-    A prefix before the model (training-pytorch-) is ignored. Raises OptionError.
-    """
+    cell: Cell
+    prefix: str
+    scale: str
+
+
+def named(text: str, registry: Registry, where: str) -> Named:
+    """Parse a case as reports name it, such as tartu-mnist-cnn-digits28-cpu; raises OptionError."""
     models = {short for name in registry.values["model"] for short in (name, name.partition("-")[2]) if short}
     patterns = (_any_of(models), _any_of(registry.values["dataset"]), _any_of(registry.values["device"]))
-    found = re.fullmatch(rf"(?:.+?-)??({'{}'})-({'{}'})-({'{}'})(?:-({_any_of(SCALES)}))?".format(*patterns), text)
+    found = re.fullmatch(rf"(?:(.+?)-)??({'{}'})-({'{}'})-({'{}'})(?:-({_any_of(SCALES)}))?".format(*patterns), text)
     if not found:
         raise OptionError(
             f"{where}: {text!r} is not a case; expected MODEL-DATASET-DEVICE, such as tartu-mnist-cnn-digits28-cpu, or"
             " the id of a case; settings and threads have their own options"
         )
-    return Cell(model=found[1], dataset=found[2], device=found[3]), found[4] or ""
+    prefix, model, dataset, device, scale = found.groups(default="")
+    return Named(cell=Cell(model=model, dataset=dataset, device=device), prefix=prefix, scale=scale)
 
 
 def _any_of(names: Iterable[str]) -> str:

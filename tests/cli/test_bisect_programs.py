@@ -56,7 +56,7 @@ def bisect(tmp_path, monkeypatch, capsys):
             files = {"programs/ours.py": program} if program else {}
             files |= {"test_loops.py": TEST, ".gitignore": ".dlbench\n__pycache__\n", "pytest.ini": "[pytest]\n"}
             ids.append(commit(folder, f"Change {number}", files))
-        status = main(["bisect", "--rev", f"{ids[0]}..HEAD", test, *options])
+        status = main(["bisect", "--rev", f"{ids[0]}..HEAD", *test.split(), *options])
         out, err = capsys.readouterr()
         return status, out, err, [one[:12] for one in ids]
 
@@ -101,6 +101,10 @@ def test_environments_are_searched_with_a_test_too(bisect, tmp_path, capsys):
         ("test_loops.py::test_other", "no test of it calls dlbench.measure or dlbench.train"),
         ("test_loops.py::test_wrong", "ValueError: no measurement"),
         ("test_nowhere.py", "no test of it calls"),
+        (
+            "pytorhc test_loops.py::test_ours[1]",
+            "test_loops.py::test_ours[1] runs current, not pytorhc; with --rev name",
+        ),
         ("ours-softmax-digits-cpu", "expected --rev GOOD..BAD TEST, or FRAMEWORK and a TEST or CASE"),
     ],
 )
