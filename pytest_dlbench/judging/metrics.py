@@ -1,7 +1,9 @@
 """The built-in metrics, one entry each, and functions that compute them for runs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from math import isfinite
 from statistics import fmean, median
 from types import MappingProxyType
 from typing import cast, get_args
@@ -960,8 +962,14 @@ def extended(metrics: Metrics, added: Iterable[Metric], where: str = HOOK) -> Me
     for metric in added:
         if metric.name in found:
             raise OptionError(f"{where}: there is a metric {metric.name!r} already; give yours another name")
-        found[metric.name] = metric
+        found[metric.name] = replace(metric, value=partial(_finite, metric.value)) if metric.value else metric
     return MappingProxyType(found)
+
+
+def _finite(value: Callable[[Run], float | None], run: Run) -> float | None:
+    """A hook's figure; a run has none where the hook returns NaN or infinity, which no journal can hold."""
+    found = value(run)
+    return found if found is None or isfinite(found) else None
 
 
 def facts(metrics: Metrics) -> tuple[MetricFacts, ...]:

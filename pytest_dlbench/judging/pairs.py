@@ -168,14 +168,17 @@ def has_metric(metric: Metric, pair: Pair) -> bool:
 def verdict(
     metric: Metric, pairs: Sequence[Pair], decision: Decision, tolerance: float, *, decides: bool = True
 ) -> Verdict:
-    """A decision in the metric's own unit and direction. The sides' figures are medians over the pairs used."""
+    """A decision in the metric's own unit and direction.
+
+    The sides' figures are medians over the pairs used, of the runs that have the metric.
+    """
     used = having(metric, pairs)[: decision.pairs]
     change, lower, upper = shown(metric, decision.estimate, decision.lower, decision.upper)
     found = Verdict(
         metric=metric.name,
         outcome=decision.outcome,
-        old=0.0 if metric.is_absolute else median(metric.figure(pair.old) for pair in used),
-        new=median(metric.figure(pair.new) for pair in used) if used else 0.0,
+        old=0.0 if metric.is_absolute else _middle(metric, [pair.old for pair in used]),
+        new=_middle(metric, [pair.new for pair in used]),
         change=change,
         lower=lower,
         upper=upper,
@@ -186,6 +189,12 @@ def verdict(
     return believed(metric, found)
 
 
+def _middle(metric: Metric, runs: Sequence[Run]) -> float | None:
+    """The median over the runs that have the metric; None if none has. Journals have no NaN."""
+    values = [value for value in metric.values(runs) if isfinite(value)]
+    return median(values) if values else None
+
+
 def disagreements(verdicts: Sequence[Verdict], metrics: Metrics) -> tuple[SidesDisagree, ...]:
     """The metrics whose sides seem to contradict the change within the pairs, as they are shown in one line."""
     found = (_disagreement(metrics[verdict.metric], verdict) for verdict in verdicts)
@@ -193,11 +202,12 @@ def disagreements(verdicts: Sequence[Verdict], metrics: Metrics) -> tuple[SidesD
 
 
 def _disagreement(metric: Metric, verdict: Verdict) -> SidesDisagree | None:
-    is_ratio = metric.kind == "ratio"
-    is_known = isfinite(verdict.old + verdict.new) and (min(verdict.old, verdict.new) > 0 or not is_ratio)
-    if metric.is_absolute or verdict.change is None or not is_known:
+    is_ratio, old, new = metric.kind == "ratio", verdict.old, verdict.new
+    if metric.is_absolute or verdict.change is None or old is None or new is None:
         return None
-    sides = verdict.new / verdict.old if is_ratio else 100 * (verdict.new - verdict.old)
+    if not isfinite(old + new) or (is_ratio and min(old, new) <= 0):
+        return None
+    sides = new / old if is_ratio else 100 * (new - old)
     apart, together = (log(sides), log(verdict.change)) if is_ratio else (sides, verdict.change)
     lower, upper = (-inf if verdict.lower is None else verdict.lower), (inf if verdict.upper is None else verdict.upper)
     is_explained = apart * together >= 0 and lower <= sides <= upper

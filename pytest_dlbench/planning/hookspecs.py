@@ -39,7 +39,10 @@ def pytest_dlbench_samplers(config: pytest.Config) -> Iterable["MakeSampler"]:  
 
 @pytest.hookspec
 def pytest_dlbench_record(config: pytest.Config) -> Iterable["Metric"]:  # type: ignore[empty-body]
-    """Add metrics, which are computed for every record; those with a tolerance are also judged."""
+    """Add metrics, which are computed for every record; those with a tolerance are also judged.
+
+    A value of NaN or infinity is none.
+    """
 
 
 @pytest.hookspec

@@ -15,6 +15,7 @@ from pytest_dlbench.records.reasons import Caution, Reason
 class Verdict:
     """One metric compared with its baseline.
 
+    ``old`` and ``new`` are None for a side none of whose runs has the metric.
     ``change``, with its interval from ``lower`` to ``upper``, is a ratio new / old for ratio metrics (1.0 is no change)
     and a difference new - old in percentage points for accuracy (0.0 is no change). Each is None if unknown: too few
     pairs set no bounds. ``tolerance`` is 0.05 for 5 % and 1.0 for 1 pp. ``sessions`` is the number of stored sessions
@@ -26,8 +27,8 @@ class Verdict:
 
     metric: str
     outcome: VerdictOutcome
-    old: float
-    new: float
+    old: float | None
+    new: float | None
     change: float | None
     lower: float | None
     upper: float | None

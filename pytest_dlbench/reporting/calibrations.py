@@ -39,8 +39,8 @@ def _own(found: Calibration, metric: Metric, tolerances: Mapping[str, float]) ->
     """The tolerance of a metric at the figures of this calibration; None if it has none."""
     if metric.name not in tolerances:
         return None
-    old = next((verdict.old for verdict in found.verdicts if verdict.metric == metric.name), 0.0)
-    return tolerance_at(metric, tolerances[metric.name], old)
+    old = next((verdict.old for verdict in found.verdicts if verdict.metric == metric.name), None)
+    return tolerance_at(metric, tolerances[metric.name], old or 0.0)
 
 
 def amount(metric: Metric, tolerance: float) -> str:

@@ -693,7 +693,7 @@ def _basis(reason: of.ToleranceTooTight) -> str:
 
 def line(verdict: Verdict, metrics: Metrics = METRICS) -> str:
     """One metric: verdict, both figures, change with its interval, tolerance."""
-    old, new = (figures.figure(verdict.metric, value, metrics) for value in (verdict.old, verdict.new))
+    old, new = (figures.side(verdict.metric, value, metrics) for value in (verdict.old, verdict.new))
     change, tolerance = figures.change(verdict, metrics), figures.tolerance(verdict, metrics)
     alongside = "" if verdict.decides else ", does not decide"
     return f"{verdict.metric:<16} {verdict.outcome:<12} {old} → {new}, {change}, tolerance {tolerance}{alongside}"

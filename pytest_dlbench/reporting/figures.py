@@ -43,6 +43,11 @@ def figure(metric: str, value: float, metrics: Metrics = METRICS) -> str:
             return f"{significant(value)} {unit}".rstrip()
 
 
+def side(metric: str, value: float | None, metrics: Metrics = METRICS) -> str:
+    """One side of a verdict: its figure, or ``none``."""
+    return "none" if value is None else figure(metric, value, metrics)
+
+
 def subject(metric: Metric) -> str:
     """What a metric is of, within a sentence or where its heading would be too short: ``time of a step``."""
     return f"time of a {metric.timed}" if metric.timed else metric.heading

@@ -93,9 +93,9 @@ def _change(verdict: Verdict, name: str, baseline: str, metrics: Metrics) -> str
     metric = metrics.get(verdict.metric)
     heading = metric.heading if metric else verdict.metric
     if metric and metric.is_absolute:
-        return f"{heading} of {name} {figures.figure(verdict.metric, verdict.new, metrics)}"
+        return f"{heading} of {name} {figures.side(verdict.metric, verdict.new, metrics)}"
     if metric is None or verdict.change is None or verdict.lower is None or verdict.upper is None:
-        old, new = (figures.figure(verdict.metric, value, metrics) for value in (verdict.old, verdict.new))
+        old, new = (figures.side(verdict.metric, value, metrics) for value in (verdict.old, verdict.new))
         return f"{heading} of {name} {old} → {new}, compared with {baseline}"
     if metric.kind == "points":
         return f"{heading} of {name} differs by {figures.change(verdict, metrics)} from {baseline}"

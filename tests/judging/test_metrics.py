@@ -1,5 +1,5 @@
 from dataclasses import replace
-from math import isfinite, log
+from math import inf, isfinite, log, nan
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from pytest_dlbench.errors import OptionError
 from pytest_dlbench.judging import METRICS, Metric, extended, read_all, readings, steady_steps, summarise
 from pytest_dlbench.judging.metrics import hooked
 from pytest_dlbench.judging.warm_up import warm_up
-from pytest_dlbench.records import POWER_LIMIT, GpuUsage, RunOutcome, Timeline
+from pytest_dlbench.records import POWER_LIMIT, GpuUsage, Run, RunOutcome, Timeline, codec
 from tests.doubles import records
 
 # Token by token, of more than ten classes: all metrics apply.
@@ -418,6 +418,13 @@ class TestExtended:
 
     def test_only_what_hooks_measure_is_kept_with_a_run(self):
         assert hooked(records.run(7), extended(METRICS, [self.OWN])) == {"own": 7.0}
+
+    @pytest.mark.parametrize("value", [nan, inf, -inf])
+    def test_a_figure_of_a_hook_that_is_no_number_is_none(self, value):
+        metrics = extended(METRICS, [replace(self.OWN, value=lambda _: value)])
+        kept = replace(records.run(), hooked=hooked(records.run(), metrics))
+        assert (metrics["own"].read(kept), kept.hooked) == (None, {})
+        assert codec.decode(codec.encode_line(kept), Run, "journal") == kept
 
     def test_what_was_kept_with_the_runs_is_read_without_the_hook(self):
         assert read_all([replace(records.run(), hooked={"own": value}) for value in (1.0, 2.0)])["own"] == (1.0, 2.0)

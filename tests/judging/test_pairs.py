@@ -1,3 +1,4 @@
+from dataclasses import replace
 from math import exp, inf, isnan, log, nan
 
 import pytest
@@ -23,6 +24,7 @@ from pytest_dlbench.records import Verdict, VerdictOutcome, codec
 from tests.doubles import records
 
 TIME, THROUGHPUT, ACCURACY, MEMORY = (METRICS[name] for name in ("step_time", "throughput", "accuracy", "peak_rss"))
+RULE = Rule(tolerance=0.05, max_pairs=20)
 times = st.floats(min_value=1e-6, max_value=1e3)
 
 
@@ -199,6 +201,16 @@ def test_a_verdict_that_was_held_back_has_no_bounds_and_can_be_kept():
     assert codec.decode(codec.encode_line(found), Verdict, "journal") == found
 
 
+@pytest.mark.parametrize(("lost", "middle"), [(1, 2.0), (3, None)])
+def test_a_metric_that_runs_of_the_candidate_lost_can_be_kept(lost, middle):
+    perplexity = METRICS["perplexity"]
+    with_it = records.run(evaluation=replace(records.evaluation(), answers="tokens", loss=log(2)))
+    pairs = [Pair(old=with_it, new=with_it if place < 3 - lost else records.run()) for place in range(3)]
+    found = verdict(perplexity, pairs, decide([difference(perplexity, pair) for pair in pairs], 0.1, RULE), 0.05)
+    assert (found.old, found.new, found.outcome) == (2.0, middle, VerdictOutcome.INCONCLUSIVE)
+    assert codec.decode(codec.encode_line(found), Verdict, "journal") == found
+
+
 @pytest.mark.parametrize(
     ("old", "new", "change", "lower", "upper"),
     [
@@ -222,6 +234,7 @@ def test_sides_that_seem_to_contradict_the_pairs_are_found(old, new, change, low
         (10e-3, 10e-3, 1.0, 1.0, 1.0),
         (10e-3, 12e-3, None, None, None),
         (10e-3, nan, 0.9, 0.8, 1.1),
+        (10e-3, None, 0.9, 0.8, 1.1),
         (0.0, 10e-3, 0.9, 0.8, 1.1),
     ],
 )

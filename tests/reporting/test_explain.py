@@ -59,6 +59,11 @@ def test_a_metric_has_both_figures():
     assert "10.0 ms → 12.0 ms" in line_of("step_time", compared(SUSPECT))
 
 
+def test_a_metric_that_a_side_lost_says_so():
+    lost = records.verdict(new=None, change=None, lower=None, upper=None)
+    assert "10.0 ms → none, no change known" in line_of("step_time", compared(lost))
+
+
 def test_a_metric_has_the_ratio_and_its_interval():
     assert "ratio 1.500 [1.412, 1.593]" in line_of("step_time", compared(SUSPECT))
 

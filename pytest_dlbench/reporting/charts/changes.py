@@ -92,7 +92,7 @@ def _label(name: str, verdict: Verdict, drawn: Metrics) -> str:
     heading = drawn[verdict.metric].heading if len(drawn) > 1 else ""
     if name:
         return f"{name} · {heading}" if heading else name
-    old, new = (figures.figure(verdict.metric, value, drawn) for value in (verdict.old, verdict.new))
+    old, new = (figures.side(verdict.metric, value, drawn) for value in (verdict.old, verdict.new))
     return f"{heading}: {old} → {new}" if heading else f"{old} → {new}"
 
 
