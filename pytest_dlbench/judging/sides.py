@@ -2,13 +2,18 @@
 
 from collections.abc import Mapping
 
+from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging.comparable import FEWEST_RUNS, obstacles
-from pytest_dlbench.judging.metrics import Metrics
+from pytest_dlbench.judging.metrics import Metrics, read_all
 from pytest_dlbench.judging.outcomes import of_runs, of_verdicts
 from pytest_dlbench.judging.reasons import invalid, unfinished, unlikely
-from pytest_dlbench.judging.stored_baseline import appended, compare, session_of, unstored
-from pytest_dlbench.records import CaseOutcome, Record, RunOutcome, Verdict
-from pytest_dlbench.records.reasons import Incomparable, NotStored, Reason, Side, TooFew
+from pytest_dlbench.judging.stored_baseline import appended, compare, missing, session_of
+from pytest_dlbench.judging.verdicts import measured
+from pytest_dlbench.records import Baseline, CaseOutcome, Record, RunOutcome, Verdict
+from pytest_dlbench.records.reasons import Incomparable, Missing, Reason, Side, TooFew, Unavailable
+
+# What a case may be that was judged by every metric.
+PASSING = (CaseOutcome.PASSED, CaseOutcome.IMPROVED)
 
 
 def refusal(record: Record, side: Side = "") -> Reason | None:
@@ -25,7 +30,11 @@ def refusal(record: Record, side: Side = "") -> Reason | None:
 def compare_sides(
     old: Record, new: Record, tolerances: Mapping[str, float], metrics: Metrics
 ) -> tuple[CaseOutcome, tuple[Verdict, ...], tuple[Reason, ...]]:
-    """The outcome of the candidate, a verdict for each metric, and where there are none the reasons."""
+    """The outcome of the candidate, a verdict for each metric, and the reasons where a metric has none.
+
+    One that only one side has is not judged: the case is then at best inconclusive, or incomparable if it is the
+    candidate's.
+    """
     refused = refusal(new, "candidate")
     if (outcome := of_runs(new.runs)) and refused:
         return outcome, (), (refused,)
@@ -33,11 +42,32 @@ def compare_sides(
         return CaseOutcome.INCOMPARABLE, (), reasons
     if differences := obstacles(old.context, new.context):
         return CaseOutcome.INCOMPARABLE, (), (Incomparable(differences=differences),)
-    session = session_of(old, name="old", saved=old.runs[0].began, reason="", metrics=metrics)
-    baseline = appended(None, old, session)
-    verdicts = compare(baseline, new.runs, tolerances, metrics).verdicts
-    outcome, reasons = of_verdicts(verdicts), unlikely(verdicts, metrics)
-    if not (lacking := unstored(baseline, new.runs, tolerances, metrics)):
-        return outcome, verdicts, reasons
-    is_fine = outcome in (CaseOutcome.PASSED, CaseOutcome.IMPROVED)
-    return CaseOutcome.INCONCLUSIVE if is_fine else outcome, verdicts, (*reasons, NotStored(metrics=lacking))
+    before, after = (_as_baseline(record, metrics) for record in (old, new))
+    lost = missing(before, new.runs, tolerances, metrics)
+    gained = missing(after, old.runs, tolerances, metrics)
+    common = {name: amount for name, amount in tolerances.items() if name not in (*lost, *gained)}
+    try:
+        _check(old, common, metrics)
+        verdicts = compare(before, new.runs, common, metrics).verdicts
+    except DlbenchError as error:
+        return CaseOutcome.INCOMPARABLE, (), (Unavailable(problem=str(error)),)
+    outcome = of_verdicts(verdicts)
+    if outcome in PASSING and (lost or gained):
+        outcome = CaseOutcome.INCOMPARABLE if gained else CaseOutcome.INCONCLUSIVE
+    lacking: dict[Side, tuple[str, ...]] = {"candidate": lost, "baseline": gained}
+    absent = tuple(Missing(metrics=names, side=side) for side, names in lacking.items() if names)
+    return outcome, verdicts, (*unlikely(verdicts, metrics), *absent)
+
+
+def _as_baseline(record: Record, metrics: Metrics) -> Baseline:
+    """A baseline of this session alone."""
+    session = session_of(record, name="old", saved=record.runs[0].began, reason="", metrics=metrics)
+    return appended(None, record, session)
+
+
+def _check(record: Record, tolerances: Mapping[str, float], metrics: Metrics) -> None:
+    """Raise DlbenchError for a figure that cannot be compared: that of a baseline would advise to restore a file."""
+    figures = read_all(record.runs)
+    for name in tolerances:
+        if name in figures and not metrics[name].is_absolute:
+            measured(record.runs, metrics[name], figures)

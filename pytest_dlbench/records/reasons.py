@@ -154,9 +154,13 @@ class TooFew(Tagged, frozen=True, kw_only=True):
 
 
 class Missing(Tagged, frozen=True, kw_only=True):
-    """Metrics with a tolerance that the baseline has, and not every run of this session: they cannot be judged."""
+    """Metrics with a tolerance that the baseline has, and not every run of this session: they cannot be judged.
+
+    Of two recordings, ``side`` is the one some run of which lacks them.
+    """
 
     metrics: tuple[str, ...]
+    side: Side = ""
 
 
 class NotStored(Tagged, frozen=True, kw_only=True):

@@ -581,8 +581,9 @@ def _too_few(reason: of.TooFew, _: Subject) -> Iterator[Paragraph]:
 
 @_explained.register
 def _missing(reason: of.Missing, _: Subject) -> Iterator[Paragraph]:
-    names = ", ".join(reason.metrics)
-    text = f"not judged, because the baseline has what some run of this session has not: {names}"
+    other = "candidate" if reason.side == "baseline" else "baseline"
+    lacking = f"the {reason.side}" if reason.side else "this session"
+    text = f"not judged, because the {other} has what some run of {lacking} has not: {', '.join(reason.metrics)}"
     yield Paragraph(text=text)
 
 

@@ -70,6 +70,41 @@ def test_invalid_runs_are_incomparable_and_exit_with_3(compare):
     assert "candidate, run 1 (seed 1): others used 1.7 CPUs" in out
 
 
+TEXT = ("--tolerance", "perplexity:50%")
+OF_TOKENS = tuple(
+    replace(run, evaluation=replace(records.evaluation(), answers="tokens", loss=2.0)) for run in records.runs()
+)
+LACKING = (*OF_TOKENS[:2], records.runs()[2])
+
+
+def test_a_metric_that_a_run_of_the_candidate_lost_is_not_passed(compare):
+    assert compare(*WIDE, *TEXT, old=OF_TOKENS, new=OF_TOKENS)[0] == 0
+    status, out = compare(*WIDE, *TEXT, old=OF_TOKENS, new=LACKING)
+    assert (status, out.splitlines()[-1]) == (3, "1 inconclusive")
+    assert "the baseline has what some run of the candidate has not: perplexity" in out
+    assert "step_time        equivalent" in out
+
+
+def test_a_metric_that_only_the_candidate_has_is_incomparable(compare):
+    status, out = compare(*WIDE, *TEXT, old=LACKING, new=OF_TOKENS)
+    assert (status, out.splitlines()[-1]) == (3, "1 incomparable")
+    assert "the candidate has what some run of the baseline has not: perplexity" in out
+
+
+def test_a_lost_metric_hides_no_regression(compare):
+    worse = [replace(run, evaluation=records.evaluation(0.9)) for run in OF_TOKENS]
+    assert compare(*TEXT, old=OF_TOKENS, new=worse)[0] == 1
+
+
+@pytest.mark.parametrize("side", ["old", "new"])
+def test_a_figure_that_cannot_be_compared_ends_no_other_case(compare, side):
+    nothing = [replace(run, usage={"train": records.usage(rss_peak_bytes=0)}) for run in records.runs()]
+    status, out = compare(*WIDE, **{side: nothing})
+    assert (status, out.splitlines()[-1]) == (3, "1 incomparable")
+    assert "cannot be compared: peak_rss is 0" in out
+    assert "restore" not in out
+
+
 def test_other_conditions_are_incomparable_and_listed(compare):
     status, out = compare(context=records.context(batch_size=128))
     assert status == 3
