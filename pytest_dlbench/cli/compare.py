@@ -38,8 +38,9 @@ examples:
   dlbench compare .benchmarks/*/0001_*.json .benchmarks/*/0002_*.json
   dlbench compare rev:v1.2 rev:v1.3 -k ours
 
-exit status: 0 all cases compared, none worse; 1 at least one regressed or did not finish; 2 usage error,
-or no case in common; 3 none regressed, but some are suspect, inconclusive, invalid, incomparable or on one side only
+exit status: 0 all cases compared, none worse; 1 at least one regressed or did not finish, or a file is damaged (named;
+the rest is compared); 2 usage error, or no case in common; 3 none regressed, but some are suspect, inconclusive,
+invalid, incomparable or on one side only
 """
 
 
@@ -99,6 +100,8 @@ def _compare_records(asked: argparse.Namespace) -> int:
     from pytest_dlbench.judging.sides import compare_sides  # noqa: PLC0415
 
     sides = [read([path]) for path in (asked.old, asked.new)]
+    # The newest recording of a case may be what is damaged: an older one is judged instead.
+    damaged = complain([damage for side in sides for damage in side.damages])
     old, new = map(_newest, sides)
     metrics = stored([*old.values(), *new.values()])
     tolerances = parse_tolerances(asked.tolerance, "--tolerance", metrics)
@@ -124,8 +127,7 @@ def _compare_records(asked: argparse.Namespace) -> int:
     counts = Counter(row["outcome"] for row in rows)
     lines.append(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
     answer(asked, codec.builtins({"cases": rows, **alone}), lines)
-    complain([damage for side in sides for damage in side.damages])
-    return _status({row["outcome"] for row in rows}, has_lonely=any(alone.values()))
+    return damaged or _status({row["outcome"] for row in rows}, has_lonely=any(alone.values()))
 
 
 def _unknown(old: Record, new: Record, metrics: Metrics) -> Mapping[str, tuple[float, float]]:

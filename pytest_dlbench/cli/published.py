@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_dlbench.cli.output import Commands, command, show
+from pytest_dlbench.cli.output import Commands, command, complain, show
 from pytest_dlbench.errors import OptionError, unknown_name
 from pytest_dlbench.reporting import foreign
 from pytest_dlbench.reporting.extras import require_report
@@ -29,7 +29,8 @@ examples:
   dlbench published hkbu
   dlbench published tartu --beside .dlbench
 
-exit status: 0 shown, 1 no record has a published figure's model, framework and device, 2 usage error or no such study
+exit status: 0 shown, 1 no record has a published figure's model, framework and device, or a file is damaged (named; the
+rest is shown), 2 usage error or no such study
 """
 
 
@@ -45,7 +46,7 @@ def declare(commands: Commands) -> None:
 
 
 def _published(asked: argparse.Namespace) -> int:
-    """0, or 1 if --beside was given and no record matches a published figure."""
+    """0, or 1 if --beside was given and no record matches a published figure, or one is damaged."""
     known = studies.studies()
     if asked.source and asked.source not in known:
         raise OptionError(unknown_name("study", asked.source, "dlbench published", known))
@@ -93,11 +94,11 @@ def _compared(source: str | None, paths: Sequence[Path], *, is_json: bool) -> in
     from pytest_dlbench.reporting.published import placing, tables  # noqa: PLC0415
     from pytest_dlbench.reporting.published.observing import observe  # noqa: PLC0415
 
-    cases = gather(paths).cases
+    cases, seen = gather(paths).cases, observe(paths)
     orders = [(case.cell, one) for case, one in comparisons(cases) if source in (None, one.cell.source)]
     scaled, gains = _scaled(source), workers.gains(cases)
     placed = [one for name in studies.studies() if source in (None, name) for one in placing.placed(name)]
-    matched = list(placing.match(placed, observe(paths).cases))
+    matched = list(placing.match(placed, seen.cases))
     counts = tables.counted(matched, placing.counts(placed))
     is_known = bool(counts[tables.PLACED])
     if is_json:
@@ -115,7 +116,7 @@ def _compared(source: str | None, paths: Sequence[Path], *, is_json: bool) -> in
         _print(tables.matched(matched, placing.counts(placed)))
     else:
         _print(["no published figure has the model, the framework and the device of one of these records"])
-    return 0 if is_known else 1
+    return complain(seen.damages) or int(not is_known)
 
 
 def _matched(one: "Matched") -> dict[str, Any]:

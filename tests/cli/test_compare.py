@@ -139,6 +139,24 @@ def test_the_newest_recording_of_a_folder_counts(tmp_path, capsys):
     assert main(["compare", str(old), str(new), *WIDE]) == 0
 
 
+def test_a_damaged_recording_is_named_and_an_older_one_is_no_success(tmp_path, capsys):
+    old, new = sessions.write(tmp_path / "a", "a"), tmp_path / "b"
+    sessions.write(new, "a")
+    damaged = sessions.write(new, "b")
+    damaged.write_bytes(damaged.read_bytes()[:-40] + b"\n")
+    assert main(["compare", str(old), str(new), *WIDE]) == 1
+    captured = capsys.readouterr()
+    assert captured.out.splitlines()[-1] == "1 passed"
+    assert str(damaged) in captured.err
+
+
+def test_damage_is_named_where_it_leaves_nothing_to_compare(tmp_path, capsys):
+    old, damaged = sessions.write(tmp_path, "a"), tmp_path / "b.jsonl"
+    damaged.write_text("no JSON\n")
+    assert main(["compare", str(old), str(damaged)]) == 2
+    assert f"{damaged}, line 1" in capsys.readouterr().err
+
+
 def test_verdicts_are_reported_as_json(compare):
     _, out = compare("--json", new=records.runs(steps=(0.02, 0.02, 0.02)))
     (case,) = json.loads(out)["cases"]

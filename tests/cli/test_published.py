@@ -88,3 +88,13 @@ def test_records_that_match_no_published_figure_have_exit_status_1(tmp_path, cap
     write(Journal(tmp_path), [judged("tensorflow", "mine")])
     assert main(["published", "--beside", str(tmp_path)]) == 1
     assert "no published figure has the model" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_damaged_journal_is_named_and_the_rest_is_used(journals, capsys, options):
+    (path,) = journals.glob("*.jsonl")
+    path.write_text(path.read_text() + "no JSON\n")
+    assert main(["published", "hkbu", "--beside", str(journals), *options]) == 1
+    captured = capsys.readouterr()
+    assert "FCN-R" in captured.out
+    assert captured.err.count(path.name) == 1
