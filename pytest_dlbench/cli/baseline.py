@@ -1,7 +1,7 @@
 """``dlbench baseline``: list and repair baselines, accept sessions, choose reference sessions, remove stale ones."""
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatch
@@ -19,7 +19,7 @@ from pytest_dlbench.reporting import cautions, explain, figures, terminal
 from pytest_dlbench.storing import BaselineStore
 from pytest_dlbench.storing.baselines import both_sides, decode, encode, read_file, unverified
 from pytest_dlbench.storing.files import locked, write_whole
-from pytest_dlbench.storing.recorded import Recorded, read
+from pytest_dlbench.storing.recorded import Recorded, newest, of_case, of_class, read
 
 FOLDER = Path("baselines")
 SIDES = ("the first side", "the second side")
@@ -34,9 +34,10 @@ examples:
 exit status: 0 all read, 1 a baseline is damaged (named; the others are listed), 2 usage error
 """
 ACCEPT = """
-Does what pytest --dlbench-save does, for sessions already run: the newest recording of each case is added to its
-baseline as one more session. Cases that did not finish, have fewer than three runs, or were disturbed by other load are
-refused, and so are gains that are too good to be true without --allow suspect. A damaged baseline stays as it is.
+Does what pytest --dlbench-save does, for sessions already run: the newest recording of each case, on each machine
+class, is added to its baseline as one more session. Cases that did not finish, have fewer than three runs, or were
+disturbed by other load are refused, and so are gains that are too good to be true without --allow suspect. A damaged
+baseline stays as it is.
 
 examples:
   dlbench baseline accept .dlbench/20261121T021405-4711.jsonl --reason "PyTorch 2.13"
@@ -277,7 +278,7 @@ def _accept(asked: argparse.Namespace) -> int:
             raise DlbenchError(why)
         return baseline_gate.add(store, case.record, asked.reason, case.result, metrics=metrics)
 
-    return _add_each(asked, "dlbench baseline accept", add)
+    return _add_each(asked, "dlbench baseline accept", of_class, add)
 
 
 def _portable(asked: argparse.Namespace) -> int:
@@ -292,7 +293,7 @@ def _portable(asked: argparse.Namespace) -> int:
             raise DlbenchError(why)
         return baseline_gate.add_portable(store, case.record, asked.reason, metrics=metrics)
 
-    return _add_each(asked, "dlbench baseline portable", add)
+    return _add_each(asked, "dlbench baseline portable", of_case, add)
 
 
 def _problems(record: Record, refusal: Reason | None) -> list[str]:
@@ -302,13 +303,18 @@ def _problems(record: Record, refusal: Reason | None) -> list[str]:
     return [f"{outcome}: {problem}" for problem in problems] if outcome else problems
 
 
-def _add_each(asked: argparse.Namespace, action: str, add: Callable[[BaselineStore, Recorded, Metrics], Saved]) -> int:
-    """Add the newest recording of each case that is asked for; those that ``add`` refuses are named."""
+def _add_each(
+    asked: argparse.Namespace,
+    action: str,
+    key: Callable[[Recorded], Hashable],
+    add: Callable[[BaselineStore, Recorded, Metrics], Saved],
+) -> int:
+    """Add the newest recording of each ``key`` whose case is asked for; those that ``add`` refuses are named."""
     found = read(asked.paths)
-    newest = {case.record.case.id: case for case in found.cases}
-    chosen = [case for name, case in newest.items() if fnmatch(name, asked.case)]
+    recorded = newest(found.cases, key).values()
+    chosen = [case for case in recorded if fnmatch(of_case(case), asked.case)]
     if not chosen:
-        raise OptionError(unknown_name("case", asked.case, action, newest))
+        raise OptionError(unknown_name("case", asked.case, action, set(map(of_case, recorded))))
     store = BaselineStore(folder=asked.baselines)
     accepted, refused = [], []
     for case in chosen:

@@ -17,14 +17,17 @@ from pytest_dlbench.planning.sides import REVISION
 from pytest_dlbench.records import CaseOutcome, Record, codec
 from pytest_dlbench.reporting import explain, figures, terminal
 from pytest_dlbench.storing import pytest_benchmark
-from pytest_dlbench.storing.recorded import Found, read
+from pytest_dlbench.storing.recorded import newest, of_class, read
 
+# A case on a machine class.
+Key = tuple[str, str]
+Sides = Mapping[Key, Record]
 CONCLUDED = (CaseOutcome.PASSED, CaseOutcome.IMPROVED)
 MORE = """
 A is the baseline, B the candidate: journals, files of --dlbench-json, or folders of them; the newest recording of each
-case counts. Each case is judged by the rule for a stored baseline with one session, which may call a slowdown suspect
-but not regressed; both sides need three finished runs. To compare versions, run them in pairs instead (--dlbench-ab):
-sessions differ from each other by more than the runs within one do.
+case counts, on each machine class. Each case is judged by the rule for a stored baseline with one session, which may
+call a slowdown suspect but not regressed; both sides need three finished runs. To compare versions, run them in pairs
+instead (--dlbench-ab): sessions differ from each other by more than the runs within one do.
 
 Two files (or folders) of pytest-benchmark can be compared too: as ratios without a verdict, because all rounds of one
 file ran in one process and do not show the spread between processes.
@@ -102,28 +105,30 @@ def _compare_records(asked: argparse.Namespace) -> int:
     sides = [read([path]) for path in (asked.old, asked.new)]
     # The newest recording of a case may be what is damaged: an older one is judged instead.
     damaged = complain([damage for side in sides for damage in side.damages])
-    old, new = map(_newest, sides)
+    old, new = ({key: case.record for key, case in newest(found.cases, of_class).items()} for found in sides)
     metrics = stored([*old.values(), *new.values()])
     tolerances = parse_tolerances(asked.tolerance, "--tolerance", metrics)
-    common = [name for name in old if name in new]
-    if not common:
+    partners = _partners(old, new)
+    if not partners:
         raise OptionError(f"dlbench compare: {asked.old} and {asked.new} have no case in common")
     rows: list[dict[str, Any]] = []
     lines: list[str] = []
-    for name in common:
-        outcome, verdicts, reasons = compare_sides(old[name], new[name], tolerances, metrics)
+    names = _names(old, new)
+    for key, partner in partners.items():
+        name, before, after = names[key], old[key], new[partner]
+        outcome, verdicts, reasons = compare_sides(before, after, tolerances, metrics)
         texts = list(map(explain.text, reasons))
-        unknown = _unknown(old[name], new[name], metrics) if verdicts else {}
+        unknown = _unknown(before, after, metrics) if verdicts else {}
         row = {"case": name, "outcome": outcome.value, "verdicts": verdicts, "reasons": texts, "not_judged": unknown}
         rows.append(row)
         lines += [f"{name}: {outcome}", *(f"  {explain.line(verdict, metrics)}" for verdict in verdicts)]
         lines += [f"  {_not_judged(metric, *values)}" for metric, values in unknown.items()]
         lines += [f"  {line}" for text in texts for line in text.splitlines()]
     alone = {
-        "only in A": [name for name in old if name not in new],
-        "only in B": [name for name in new if name not in old],
+        "only in A": [names[key] for key in old if key not in partners],
+        "only in B": [names[key] for key in new if key not in partners.values()],
     }
-    lines += [f"{where}: {name}" for where, names in alone.items() for name in names]
+    lines += [f"{where}: {name}" for where, lonely in alone.items() for name in lonely]
     counts = Counter(row["outcome"] for row in rows)
     lines.append(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
     answer(asked, codec.builtins({"cases": rows, **alone}), lines)
@@ -141,9 +146,22 @@ def _not_judged(metric: str, old: float, new: float) -> str:
     return f"{metric:<16} {'not judged':<12} {then} → {now}: its unit and direction are not stored"
 
 
-def _newest(found: Found) -> Mapping[str, Record]:
-    # A later recording replaces an earlier one of the same case.
-    return {case.record.case.id: case.record for case in found.cases}
+def _partners(old: Sides, new: Sides) -> Mapping[Key, Key]:
+    """The recording of B that each one of A is compared with: that of its machine class.
+
+    Of a case that no class has on both sides, there is one pair, to say what differs.
+    """
+    shared = {name for name, _ in old.keys() & new.keys()}
+    before, after = ({key[0]: key for key in side if key[0] not in shared} for side in (old, new))
+    apart = {before[name]: after[name] for name in before if name in after}
+    return {key: apart.get(key, key) for key in old if key in new or key in apart}
+
+
+def _names(*sides: Sides) -> Mapping[Key, str]:
+    """What recordings are called: by their cases, with the machine classes of a case that has several on a side."""
+    counts = [Counter(name for name, _ in side) for side in sides]
+    several = {name for count in counts for name, classes in count.items() if classes > 1}
+    return {(name, on): f"{name} on {on}" if name in several else name for side in sides for name, on in side}
 
 
 def _status(outcomes: set[str], *, has_lonely: bool) -> int:

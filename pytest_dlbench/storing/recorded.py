@@ -1,9 +1,11 @@
 """Reads recorded sessions: cases with their runs and results, from journals and documents."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import (
@@ -20,6 +22,8 @@ from pytest_dlbench.records import (
 )
 from pytest_dlbench.storing import consistent
 from pytest_dlbench.storing.journal import COMPRESSED, Damage, Entry, RunName, name_of, read_journal
+
+K = TypeVar("K", bound=Hashable)
 
 # Documents of format 1 have no checksum.
 FORMATS = (1, 2, DOCUMENT_FORMAT)
@@ -156,6 +160,30 @@ def read(paths: Iterable[Path]) -> Found:
         cases=tuple(case for part in found for case in part.cases),
         damages=tuple(damage for part in found for damage in part.damages),
     )
+
+
+def newest(cases: Iterable[Recorded], key: Callable[[Recorded], K]) -> dict[K, Recorded]:
+    """The recording of each key that began last; of those that began at once, the last one."""
+    found: dict[K, Recorded] = {}
+    for case in cases:
+        known = found.get(key(case))
+        if known is None or _began(case) >= _began(known):
+            found[key(case)] = case
+    return found
+
+
+def of_case(case: Recorded) -> str:
+    """The case of a recording."""
+    return case.record.case.id
+
+
+def of_class(case: Recorded) -> tuple[str, str]:
+    """The case of a recording, and its machine class."""
+    return case.record.case.id, case.record.context.machine.name
+
+
+def _began(case: Recorded) -> float:
+    return min((datetime.fromisoformat(run.began).timestamp() for run in case.record.runs), default=0.0)
 
 
 def files_of(folder: Path) -> Sequence[Path]:

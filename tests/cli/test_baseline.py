@@ -121,6 +121,37 @@ def test_runs_with_another_batch_size_start_a_new_baseline(store, tmp_path):
 # The reference session
 
 
+EARLY, LATE = "2026-11-20T02:00:00+00:00", "2026-11-21T02:00:00+00:00"
+AMD, INTEL = (records.machine(name=f"linux-{name}-2cores-8gib") for name in ("amd", "intel"))
+
+
+def slower(step, began=EARLY):
+    return [replace(run, began=began) for run in records.runs(steps=(step,) * 3)]
+
+
+def test_the_newest_recording_is_the_one_that_began_last_whatever_its_name(store, tmp_path):
+    sessions.write(tmp_path / "journals", "run-10", slower(0.03, LATE))
+    sessions.write(tmp_path / "journals", "run-9", slower(0.02))
+    assert accept(tmp_path / "journals") == 0
+    _, newest = store.read(records.case(), records.machine()).sessions
+    assert newest.medians["step_time"] == pytest.approx(0.03)
+
+
+def test_a_case_is_accepted_on_every_machine_class(store, tmp_path):
+    for machine, step in ((AMD, 0.02), (INTEL, 0.03)):
+        sessions.write(tmp_path / "journals", machine.name, slower(step), records.context(machine=machine))
+    assert accept(tmp_path / "journals") == 0
+    found = [store.read(records.case(), machine).sessions[0].medians["step_time"] for machine in (AMD, INTEL)]
+    assert found == pytest.approx([0.02, 0.03])
+
+
+def test_a_portable_baseline_takes_the_newest_recording_of_all_machine_classes(store, tmp_path):
+    sessions.write(tmp_path / "journals", "a", slower(0.02, LATE), records.context(machine=AMD))
+    sessions.write(tmp_path / "journals", "b", slower(0.02), records.context(machine=INTEL))
+    assert portable(tmp_path / "journals", "--all") == 0
+    assert len(store.read(records.case(), PORTABLE).sessions) == 1
+
+
 @pytest.fixture
 def three(store):
     """Three sessions, of which the first is the reference session."""

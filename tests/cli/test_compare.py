@@ -139,6 +139,48 @@ def test_the_newest_recording_of_a_folder_counts(tmp_path, capsys):
     assert main(["compare", str(old), str(new), *WIDE]) == 0
 
 
+def write_on(folder, name, step=0.01, began="2026-11-20T02:00:00+00:00"):
+    """A recording on a machine class of this name."""
+    runs = [replace(run, began=began) for run in records.runs(steps=(step,) * 3)]
+    return sessions.write(folder, f"{name}-{began[8:10]}", runs, records.context(machine=records.machine(name=name)))
+
+
+def test_the_newest_recording_is_the_one_that_began_last_whatever_its_name(tmp_path):
+    old, new = sessions.write(tmp_path / "a", "a"), tmp_path / "b"
+    late = [replace(run, began="2026-11-22T02:00:00+00:00") for run in records.runs()]
+    sessions.write(new, "run-10", late)
+    sessions.write(new, "run-9", records.runs(steps=(0.02, 0.02, 0.02)))
+    assert main(["compare", str(old), str(new), *WIDE]) == 0
+
+
+def test_recordings_of_one_machine_class_are_compared(tmp_path, capsys):
+    for side, names in (("a", ("amd", "intel")), ("b", ("intel", "amd"))):
+        for day, name in enumerate(names, start=20):
+            write_on(tmp_path / side, name, 0.01 if name == "amd" else 0.03, f"2026-11-{day}T02:00:00+00:00")
+    assert main(["compare", str(tmp_path / "a"), str(tmp_path / "b"), *WIDE]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[-1] == "2 passed"
+    assert all(f"{records.case().id} on {name}: passed" in out for name in ("amd", "intel"))
+
+
+def test_a_machine_class_of_one_side_only_is_listed(tmp_path, capsys):
+    for name in ("amd", "intel"):
+        write_on(tmp_path / "a", name)
+    new = write_on(tmp_path / "b", "intel")
+    assert main(["compare", str(tmp_path / "a"), str(new), *WIDE]) == 3
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-2:] == [f"only in A: {records.case().id} on amd", "1 passed"]
+
+
+def test_a_case_on_other_machine_classes_says_so(tmp_path, capsys):
+    old, new = (write_on(tmp_path, name) for name in ("amd", "intel"))
+    assert main(["compare", str(old), str(new)]) == 3
+    out = capsys.readouterr().out
+    assert f"{records.case().id}: incomparable" in out
+    assert "amd → intel" in out
+    assert "only in" not in out
+
+
 def test_a_damaged_recording_is_named_and_an_older_one_is_no_success(tmp_path, capsys):
     old, new = sessions.write(tmp_path / "a", "a"), tmp_path / "b"
     sessions.write(new, "a")
