@@ -55,7 +55,7 @@ a slowdown is missed, smaller ones are not tried), half the learning rate, and d
 The result is stored per case and machine class alongside the baselines, where the gate reads it. Without names, the
 first framework that is installed trains two small models on the embedded digits. With TESTS, such as
 tests/test_ours.py, what their calls of dlbench.measure and dlbench.train run is calibrated; in programs of your own,
-only slowdowns are planted.
+only slowdowns are planted, and in inference and operators nothing.
 
 examples:
   dlbench calibrate

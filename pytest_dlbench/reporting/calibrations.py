@@ -25,7 +25,8 @@ def lines(found: Calibration, tolerances: Mapping[str, float], metrics: Metrics)
             f"  {name:<17}{_spread(metric, spread):>16}{least:>16}{yours:>8}{alarm:>16}"
             f"{'  too narrow' if is_too_narrow(found, metric, tolerances) else ''}"
         )
-    yield f"  {'planted':<24}{'gate':<14}{'pairs':>5}  what it saw"
+    if found.faults:
+        yield f"  {'planted':<24}{'gate':<14}{'pairs':>5}  what it saw"
     yield from (f"  {fault.name:<24}{_fault(fault)}" for fault in found.faults)
 
 

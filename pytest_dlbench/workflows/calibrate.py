@@ -170,12 +170,15 @@ def is_detected(fault: Fault) -> bool:
 def calibrate(
     session: Session, spec: RunSpec, terms: Terms, pairs: int, keep: Callable[[Calibration], None]
 ) -> Calibration:
-    """Calibrate a case; after each part, ``keep`` gets the results so far."""
+    """Calibrate a case; after each part, ``keep`` gets the results so far.
+
+    Faults are planted in trainings: inference and operators have no steps to slow down, and nothing to learn.
+    """
     spec = decided(session, spec)
     found = against_itself(session, spec, terms, pairs)
     keep(found)
     missed = ""
-    for planted in faults(spec, terms.tolerances["accuracy"]):
+    for planted in faults(spec, terms.tolerances["accuracy"]) if spec.purpose == "training" else ():
         if missed and planted.spec is not None and planted.spec.slowdown:
             fault = Fault(name=planted.name, not_planted=NotTried(missed=missed))
         else:
