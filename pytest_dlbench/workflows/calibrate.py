@@ -8,8 +8,8 @@ from typing import TypeVar
 from pytest_dlbench.environments.placing import Absent
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging import calibration
+from pytest_dlbench.judging.alpha_spending import LEAST_ALPHA
 from pytest_dlbench.judging.metrics import of_purpose
-from pytest_dlbench.judging.multiple_testing import share_in_turn
 from pytest_dlbench.judging.pairs import Pair, StepSpread, design_of, rules
 from pytest_dlbench.judging.reasons import unfinished
 from pytest_dlbench.judging.sequential import Rule
@@ -22,6 +22,7 @@ from pytest_dlbench.running import alternating
 from pytest_dlbench.running.pairs import BASELINE, CANDIDATE, InvalidError, UnfinishedError
 from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
 from pytest_dlbench.workflows import reasons
+from pytest_dlbench.workflows.false_alarms import FalseAlarmBudget
 from pytest_dlbench.workflows.lengths import decided
 from pytest_dlbench.workflows.recording import reference_runs
 from pytest_dlbench.workflows.runs import next_of, pairs_of
@@ -92,8 +93,11 @@ def _rules_of(runs: Sequence[Run], terms: Terms, alpha: float) -> Mapping[str, R
 
 
 def _alpha(session: Session) -> float:
-    """The level of a confirmation: that of the first flagged metric, if this is the only case of its session."""
-    return share_in_turn(1, session.policy.false_alarms)
+    """The level of a confirmation: that of the first flagged metric, if this is the only case of its session.
+
+    Of a budget that is too small for any, it is the smallest level: the gate would confirm nothing.
+    """
+    return FalseAlarmBudget(share=session.policy.false_alarms).levels(LABEL)() or LEAST_ALPHA
 
 
 def _plain(spec: RunSpec) -> Case:

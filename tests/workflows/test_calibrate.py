@@ -1,11 +1,17 @@
-"""What is planted in a case that is calibrated."""
+"""What is planted in a case that is calibrated, and the level at which it is judged."""
+
+from types import SimpleNamespace
 
 import pytest
 
 from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging.alpha_spending import LEAST_ALPHA
+from pytest_dlbench.judging.multiple_testing import BUDGET
 from pytest_dlbench.judging.terms import terms_of
+from pytest_dlbench.judging.undecided import FIRST_LEVEL
 from pytest_dlbench.records import Fault
 from pytest_dlbench.workflows import calibrate
+from pytest_dlbench.workflows.false_alarms import FalseAlarmBudget
 from tests.running import specs
 from tests.storing.test_calibrations import FOUND
 
@@ -39,3 +45,21 @@ def test_every_fault_of_a_training_is_kept(calibrated):
 )
 def test_nothing_is_planted_in_what_is_no_training(calibrated, purpose, tolerances):
     assert calibrated(purpose, tolerances) == [FOUND]
+
+
+def level(share):
+    return calibrate._alpha(SimpleNamespace(policy=SimpleNamespace(false_alarms=share)))
+
+
+@pytest.mark.parametrize("share", [BUDGET, 0.001, 0.1])
+def test_the_level_is_that_of_a_session_of_one_case(share):
+    assert level(share) == FalseAlarmBudget(share=share, tests=1).levels("t")()
+
+
+def test_by_default_the_level_is_a_quarter_of_the_budget():
+    assert level(BUDGET) == FIRST_LEVEL == pytest.approx(0.0025)
+
+
+def test_a_budget_that_is_spent_at_once_gives_the_smallest_level():
+    assert FalseAlarmBudget(share=0.000005).levels("t")() is None
+    assert level(0.000005) == LEAST_ALPHA
