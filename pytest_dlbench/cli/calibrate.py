@@ -1,7 +1,7 @@
 """``dlbench calibrate``: measure what the gate can detect on this machine."""
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -21,7 +21,6 @@ from pytest_dlbench.cli.output import Commands, answer, command
 from pytest_dlbench.cli.tested import taken
 from pytest_dlbench.environments import Framework
 from pytest_dlbench.errors import OptionError
-from pytest_dlbench.judging import Metrics
 from pytest_dlbench.options.parsers import positive_int
 from pytest_dlbench.planning.registry import Registry
 from pytest_dlbench.planning.sides import Side
@@ -80,7 +79,6 @@ def declare(commands: Commands) -> None:
 
 def _calibrate(asked: argparse.Namespace) -> int:
     # Late: what measures is slow to load.
-    from pytest_dlbench.judging.pairs import reported  # noqa: PLC0415
     from pytest_dlbench.workflows import calibrate  # noqa: PLC0415
 
     pairs = positive_int(asked.pairs, "--pairs")
@@ -92,7 +90,7 @@ def _calibrate(asked: argparse.Namespace) -> int:
     is_whole = True
     try:
         for one in subjects:
-            if reason := calibrate.attempt(one.session, one.spec, pairs, kept.keep):
+            if reason := calibrate.attempt(one.session, one.spec, pairs, partial(kept.keep, one.session)):
                 kept.failed[one.name] = reason
     except KeyboardInterrupt:
         is_whole = False
@@ -100,9 +98,8 @@ def _calibrate(asked: argparse.Namespace) -> int:
         progress.clear()
     failed = {name: explain.text(reason) for name, reason in kept.failed.items()}
     told = {"calibrations": list(kept.found.values()), "failed": failed, "journal": str(session.journal.path)}
-    tolerances, metrics = session.policy.tolerances, session.settings.metrics
-    answer(asked, codec.builtins(told), _lines(session, kept, {**reported(tolerances), **tolerances}))
-    return _status(kept, tolerances, metrics) if is_whole else INTERRUPTED
+    answer(asked, codec.builtins(told), _lines(session, kept))
+    return _status(kept) if is_whole else INTERRUPTED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,16 +148,18 @@ def _of_tests(asked: argparse.Namespace) -> "tuple[list[_Subject], Live]":
 
 
 class _Kept:
-    """The results so far, by case; each is written to disk at once."""
+    """The results so far, and the sessions that they are of, by case; each result is written to disk at once."""
 
     def __init__(self, store: CalibrationStore) -> None:
         self._store = store
         self.found: dict[str, Calibration] = {}
+        self.sessions: dict[str, Session] = {}
         self.failed: dict[str, Reason] = {}
 
-    def keep(self, calibration: Calibration) -> None:
-        """Replace the earlier calibration of the case."""
+    def keep(self, session: "Session", calibration: Calibration) -> None:
+        """Replace the earlier calibration of the case; ``session`` has the tolerances that it is judged by."""
         self.found[calibration.case.id] = calibration
+        self.sessions[calibration.case.id] = session
         self._store.write(calibration)
 
 
@@ -171,9 +170,14 @@ def _first_here(registry: Registry, session: "Session") -> Framework:
     raise OptionError(f"{WHERE}: no framework is installed; to build one: dlbench env build pytorch")
 
 
-def _lines(session: "Session", kept: _Kept, tolerances: Mapping[str, float]) -> Iterator[str]:
-    for calibration in kept.found.values():
-        yield from reporting.lines(calibration, tolerances, session.settings.metrics)
+def _lines(session: "Session", kept: _Kept) -> Iterator[str]:
+    # Late, as above.
+    from pytest_dlbench.judging.pairs import reported  # noqa: PLC0415
+
+    for name, calibration in kept.found.items():
+        own = kept.sessions[name]
+        tolerances = {**reported(own.policy.tolerances), **own.policy.tolerances}
+        yield from reporting.lines(calibration, tolerances, own.settings.metrics)
     if kept.found:
         yield "* rate over data sets made from these pairs by swapping their sides at random"
         yield f"stored for the gate in {session.storage.baselines / session.settings.machine.name / FOLDER}"
@@ -181,10 +185,14 @@ def _lines(session: "Session", kept: _Kept, tolerances: Mapping[str, float]) -> 
     yield f"journal: {session.journal.path}"
 
 
-def _status(kept: _Kept, tolerances: Mapping[str, float], metrics: Metrics) -> int:
-    found = kept.found.values()
-    verdicts = [verdict for one in found for verdict in one.verdicts if verdict.decides]
+def _status(kept: _Kept) -> int:
+    verdicts = [verdict for one in kept.found.values() for verdict in one.verdicts if verdict.decides]
     if kept.failed or any(verdict.outcome in reporting.CHANGED for verdict in verdicts):
         return 1
-    is_narrow = any(reporting.is_too_narrow(one, metrics[name], tolerances) for one in found for name in one.smallest)
-    return 3 if is_narrow else 0
+    return 3 if any(_is_narrow(one, kept.sessions[name]) for name, one in kept.found.items()) else 0
+
+
+def _is_narrow(found: Calibration, session: "Session") -> bool:
+    """Whether one of its tolerances is below what can be resolved."""
+    metrics, tolerances = session.settings.metrics, session.policy.tolerances
+    return any(reporting.is_too_narrow(found, metrics[name], tolerances) for name in found.smallest)

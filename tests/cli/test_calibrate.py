@@ -4,15 +4,22 @@ import json
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from pytest_dlbench.cli import calibrate
 from pytest_dlbench.cli.main import main
+from pytest_dlbench.judging import METRICS
 from pytest_dlbench.records import Calibration, Case, Machine, codec
 from pytest_dlbench.records.reasons import NoDropout
 from pytest_dlbench.storing import resuming
 from pytest_dlbench.storing.calibrations import CalibrationStore
+from pytest_dlbench.workflows import calibrate as workflow
+from tests.doubles import records
+from tests.storing.test_calibrations import FOUND
 
 ROOT = Path(__file__).parents[2]
 CASE = "-steady-versioned-softmax-digits-cpu-smoke"
@@ -97,6 +104,27 @@ def test_the_store_has_no_calibration_of_an_unknown_case(tmp_path):
     case = Case(id="x", framework="f", model="m", dataset="d", device="cpu", scale="smoke", threads=1)
     machine = Machine(name="here", cpu_model="", cores=1, memory_gib=1, os_family="linux")
     assert CalibrationStore(folder=tmp_path).read(case, machine) is None
+
+
+def test_each_case_is_reported_by_the_tolerances_of_its_own_test(tmp_path, monkeypatch, capsys):
+    def subject(name, tolerance):
+        policy = SimpleNamespace(tolerances={"step_time": tolerance})
+        storage = SimpleNamespace(baselines=tmp_path)
+        settings = SimpleNamespace(metrics=METRICS, machine=records.machine())
+        journal = SimpleNamespace(path=tmp_path / "journal")
+        session = SimpleNamespace(policy=policy, storage=storage, settings=settings, journal=journal)
+        return calibrate._Subject(name=name, session=session, spec=lambda: name)
+
+    def attempt(_session, spec_of, _pairs, keep):
+        keep(replace(FOUND, case=records.case(spec_of())))
+
+    subjects = [subject("wide", 0.3), subject("narrow", 0.01)]
+    monkeypatch.setattr(calibrate, "_of_matrix", lambda _: (subjects, SimpleNamespace(clear=lambda: None)))
+    monkeypatch.setattr(workflow, "attempt", attempt)
+    # Pairs support no tolerance below 3 %.
+    assert main(["calibrate"]) == 3
+    lines = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("  step_time ")]
+    assert [(line[4], "narrow" in line) for line in lines] == [("30%", False), ("1%", True)]
 
 
 PROGRAMS = """
