@@ -15,9 +15,11 @@ from pytest_dlbench.judging.comparable import CUSUM_REFERENCE
 from pytest_dlbench.judging.equivalence import of_framework
 from pytest_dlbench.records import codec
 from pytest_dlbench.reporting import explain, figures, terminal
-from pytest_dlbench.reporting.exports.rows import COMMON, remember
+from pytest_dlbench.reporting.exports.rows import COMMON, remember, session_name
+from pytest_dlbench.storing import resuming
 from pytest_dlbench.storing.history import History
-from pytest_dlbench.storing.recorded import read
+from pytest_dlbench.storing.journal import name_of
+from pytest_dlbench.storing.recorded import files, read
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +35,7 @@ examples:
   dlbench history                              all cases, and how many sessions each has
   dlbench history '*pytorch-tartu-mnist-cnn*'  the sessions of a case, or of all that match the pattern
   dlbench history --history s3://bucket/dlbench training-jax-tartu-mnist-cnn-digits28-cpu-quick --since 2026-10-01
-  dlbench history --add .dlbench/*.jsonl       add sessions that were run without --dlbench-history
+  dlbench history --add .dlbench/*.jsonl       add sessions that were run without --dlbench-history, each once
 
 exit status: 0 all read, 1 a file is damaged (named; the others are shown), 2 usage error or no such case
 """
@@ -46,17 +48,16 @@ def declare(commands: Commands) -> None:
     parser.add_argument("--history", metavar="ADDRESS", default=FOLDER, help=f"Where the history is [{FOLDER}].")
     parser.add_argument("--machine", metavar="NAME", help="Only this machine class.")
     parser.add_argument("--since", metavar="YYYY-MM-DD", type=date.fromisoformat, help="Only sessions since this date.")
-    parser.add_argument("--add", metavar="RECORDS", nargs="+", type=Path, help="Add these journals, one session each.")
+    parser.add_argument(
+        "--add", metavar="RECORDS", nargs="+", type=Path, help="Add the sessions of these journals that are not in it."
+    )
     parser.set_defaults(run=_history)
 
 
 def _history(asked: argparse.Namespace) -> int:
     history = History(address=asked.history)
     if asked.add:
-        found = [read([path]) for path in asked.add]
-        written = [where for part in found for where in remember(history, part.cases)]
-        answer(asked, written, written)
-        return complain([damage for part in found for damage in part.damages])
+        return _add(asked, history)
     remembered = history.read(machine=asked.machine, since=asked.since)
     if asked.case is None:
         _answer_cases(asked, remembered.rows)
@@ -64,6 +65,27 @@ def _history(asked: argparse.Namespace) -> int:
         metrics = judging.described(remembered.metrics)
         _answer_sessions(asked, remembered.rows, metrics)
     return complain(remembered.damages)
+
+
+def _add(asked: argparse.Namespace, history: History) -> int:
+    found = {session: read(paths) for session, paths in _journals(asked.add).items()}
+    written = []
+    for session, part in found.items():
+        # A journal and its copy have the same runs.
+        cases = list({tuple(map(name_of, case.record.runs)): case for case in part.cases}.values())
+        # As if resumed: what is there already, from --dlbench-history or an earlier call, is not added again.
+        written += remember(history, cases, session_name(session, cases), is_resumed=True)
+    answer(asked, written, written)
+    return complain([damage for part in found.values() for damage in part.damages])
+
+
+def _journals(given: Sequence[Path]) -> Mapping[str, Sequence[Path]]:
+    """The files by session: each process of pytest-xdist has a journal. One that names no session is one by itself."""
+    found: dict[str, list[Path]] = {}
+    for path in (path for one in given for path in files(one)):
+        name = "" if path.suffix == ".json" else resuming.name_of(path)
+        found.setdefault(name or str(path), []).append(path)
+    return found
 
 
 def _answer_cases(asked: argparse.Namespace, rows: "pd.DataFrame") -> None:

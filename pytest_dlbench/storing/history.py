@@ -2,8 +2,8 @@
 
 ``machine_class=NAME/date=YYYY-MM-DD/SESSION-CHECKSUM.parquet``, one file per session and one row per run: pandas,
 Polars, DuckDB and Spark read the whole folder as one table. Session names are unique, so writers never conflict; files
-never change, except that a resumed session replaces its own. The checksum is the beginning of the file's SHA-256: pages
-have checksums of their own, but not the names of columns, nor where their pages are.
+never change, except that a session which is added again replaces its own. The checksum is the beginning of the file's
+SHA-256: pages have checksums of their own, but not the names of columns, nor where their pages are.
 """
 
 import hashlib
@@ -33,6 +33,7 @@ CHECKSUM = re.compile(r"-[0-9a-f]{12}-([0-9a-f]{16})\.parquet$")
 METRICS = "dlbench_metrics"
 # The columns that identify a run, and what became of its case: an interrupted one is finished by a resumed session.
 IDENTITY = ("case", "framework", "began", "run", "case_outcome")
+Identities = Counter[tuple[Cell, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,17 +67,19 @@ class History:
         """Write one session's rows, with the columns of ``kinds``, atomically; returns the address of the file.
 
         ``metrics`` are the facts of columns that are no built-in metrics. ``name`` is that of the session, 12 digits.
-        The file that a resumed one wrote before it was interrupted is replaced, if it does not have all of these rows.
+        If it ``is_resumed``, it may have written some of its cases before. A file of these cases is replaced, if it
+        does not have all of these rows; one that also has others, of another journal of the session, is kept.
         """
         now = datetime.now(UTC)
         name = name or uuid4().hex[:12]
-        written = self._written(name, machine) if is_resumed else []
-        if whole := next((path for path in written if self._has(path, rows)), ""):
+        own = {path: self._identities(path) for path in self._written(name, machine)} if is_resumed else {}
+        rows, written, whole = _to_write(rows, own)
+        if whole:
             self._remove(path for path in written if path != whole)
             return whole
         session, day = f"{now:%Y%m%dT%H%M%S}-{name}", f"{now:%Y-%m-%d}"
-        if written and (found := PARTITION.search(written[0])):
-            session, day = Path(written[0]).name.rpartition("-")[0], found["date"]
+        if own and (found := PARTITION.search(first := next(iter(own)))):
+            session, day = Path(first).name.rpartition("-")[0], found["date"]
         facts = {METRICS: codec.encode_line(list(metrics))} if metrics else None
         content = encode([{"session": session, **row} for row in rows], {"session": "string", **kinds}, facts)
         place = f"machine_class={folder_name(machine)}/date={day}/{session}-{_checksum(content)}.parquet"
@@ -114,7 +117,10 @@ class History:
         return Remembered(rows=rows, damages=(*damages, *odd), metrics=tuple(metrics.values()))
 
     def _written(self, name: str, machine: str) -> list[str]:
-        """The files of a session: one, or two if it was killed while it replaced one."""
+        """The files of a session: one for each time that other cases of it were added.
+
+        There is one more if a process was killed while it replaced one.
+        """
         system, root = self._opened()
         return [path for path in system.find(root) if f"machine_class={machine}/" in path and f"-{name}-" in path]
 
@@ -122,13 +128,13 @@ class History:
         for path in paths:
             self._opened()[0].rm_file(path)
 
-    def _has(self, where: str, rows: Sequence[Mapping[str, Cell]]) -> bool:
-        """Whether the file in this place has these rows; a damaged one has not."""
+    def _identities(self, where: str) -> Identities:
+        """The rows of the file in this place; none of a damaged one."""
+        content = self._opened()[0].cat_file(where)
         try:
-            there = _table(where, self._opened()[0].cat_file(where), IDENTITY).to_pylist()
-        except (FileFormatError, arrow().ArrowException, ValueError):
-            return False
-        return Counter(map(_identity, there)) == Counter(map(_identity, rows))
+            return Counter(map(_identity, _table(where, content, IDENTITY).to_pylist()))
+        except (FileFormatError, arrow().ArrowException, OSError, ValueError):
+            return Counter()
 
     def _opened(self) -> tuple[Any, str]:
         """The file system of the address and the path in it."""
@@ -172,6 +178,24 @@ class _Local:
 
 def _identity(row: Mapping[str, Cell]) -> tuple[Cell, ...]:
     return tuple(row.get(column) for column in IDENTITY)
+
+
+def _to_write(
+    rows: Sequence[Mapping[str, Cell]], own: Mapping[str, Identities]
+) -> tuple[Sequence[Mapping[str, Cell]], Sequence[str], str]:
+    """The rows that a session's ``own`` files lack, those of them that these replace, and one that has them, if any.
+
+    A case is in one file: its rows replace all of an earlier file of these cases only.
+    """
+    cases = {path: {case for case, *_ in found} for path, found in own.items()}
+    given = {row.get("case") for row in rows}
+    replaced = [path for path in own if cases[path] <= given]
+    kept = [path for path in own if path not in replaced]
+    known = {case for path in kept for case in cases[path]}
+    missing = [row for row in rows if row.get("case") not in known]
+    identities = Counter(map(_identity, missing))
+    having = [path for path in replaced if own[path] == identities] if missing else kept
+    return missing, replaced, next(iter(having), "")
 
 
 def _checksum(content: bytes) -> str:

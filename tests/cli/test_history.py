@@ -1,5 +1,6 @@
 """``dlbench history``, as a user calls it."""
 
+import gzip
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -7,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pytest_dlbench.cli.main import main
+from pytest_dlbench.storing import Journal
+from pytest_dlbench.storing.history import History
 from tests.doubles import records, sessions
 
 CASE = records.case().id
@@ -75,6 +78,65 @@ def test_an_invalid_date_is_a_usage_error(history, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["history", CASE, "--since", "yesterday"])
     assert ended.value.code == 2
+
+
+# Adding again
+
+
+def of_session(tmp_path, process="", session="0123456789ab", case=None):
+    """A journal of one process of a session of pytest."""
+    journal = Journal(tmp_path / "journals", process, session)
+    sessions.add(journal, case=case or records.case())
+    return journal.path
+
+
+def counted(capsys):
+    """How many sessions and runs the history has of each case."""
+    capsys.readouterr()
+    assert main(["history", "--json"]) == 0
+    return {row["case"]: (row["sessions"], row["runs"]) for row in json.loads(capsys.readouterr().out)}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("session", ["", "0123456789ab", "../../0123456"], ids=["unnamed", "named", "elsewhere"])
+def test_a_journal_that_is_added_twice_is_one_session(folder, session, capsys):
+    path = str(of_session(folder, session=session))
+    assert main(["history", "--add", path]) == 0
+    added = capsys.readouterr().out
+    assert main(["history", "--add", path, path]) == 0
+    assert capsys.readouterr().out == added
+    assert counted(capsys) == {CASE: (1, 3)}
+    assert {path.name for path in folder.iterdir()} == {"history", "journals"}
+
+
+def test_a_journal_without_the_name_of_its_session_is_the_same_session_when_compressed(folder, capsys):
+    path = of_session(folder, session="")
+    packed = path.with_suffix(".jsonl.gz")
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert main(["history", "--add", str(path)]) == main(["history", "--add", str(packed)]) == 0
+    assert counted(capsys) == {CASE: (1, 3)}
+
+
+def test_several_journals_are_several_sessions(folder, capsys):
+    days = [sessions.write(folder / "journals", str(day), runs_of_day(day)) for day in (11, 12)]
+    assert main(["history", "--add", *map(str, days)]) == 0
+    assert main(["history", "--add", str(folder / "journals")]) == 0
+    assert counted(capsys) == {CASE: (2, 6)}
+
+
+@pytest.mark.parametrize("calls", [[[0, 1]], [[0], [1]], [[0], [0, 1]], [[0, 1], [1]], [[0], [1], [0, 1], [0]]])
+def test_the_journals_of_the_processes_of_a_session_are_one_session(folder, calls, capsys):
+    other = records.case("training-jax-tartu-mnist-cnn-digits28-cpu-quick", framework="jax")
+    paths = [of_session(folder, "gw0"), of_session(folder, "gw1", case=other)]
+    for call in calls:
+        assert main(["history", "--add", *(str(paths[number]) for number in call)]) == 0
+    assert counted(capsys) == {CASE: (1, 3), other.id: (1, 3)}
+    assert History(address="history").read().rows["session"].nunique() == 1
 
 
 # Level shifts

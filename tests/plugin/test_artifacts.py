@@ -1,9 +1,11 @@
 """The files that a session writes."""
 
 import json
+from pathlib import Path
 
 import jsonschema
 
+from pytest_dlbench.cli.main import main
 from pytest_dlbench.reporting.exports.document import published_schema
 from pytest_dlbench.storing.history import History
 
@@ -36,6 +38,14 @@ def test_a_session_is_added_to_the_history_with_one_row_per_run(suite):
     rows = History(address=str(suite.path / "history")).read().rows
     assert list(rows["seed"]) == [1, 2, 3]
     assert set(rows["case_outcome"]) == {"no_baseline"}
+
+
+def test_a_session_in_the_history_is_not_added_again_from_its_journal(suite, monkeypatch):
+    suite.run("--dlbench-history=history")
+    monkeypatch.chdir(suite.path)
+    assert main(["history", "--add", *map(str, Path(".dlbench").glob("*.jsonl"))]) == 0
+    assert len(list(Path("history").rglob("*.parquet"))) == 1
+    assert list(History(address="history").read().rows["seed"]) == [1, 2, 3]
 
 
 def test_a_file_that_cannot_be_written_fails_the_session_but_no_other_file(suite):

@@ -1,6 +1,8 @@
 """Recorded cases as a flat table: one row per run, one column per metric."""
 
+import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_dlbench import judging
@@ -21,6 +23,7 @@ COMMON = (
     *("run", "seed", "run_outcome", "invalid", "case_outcome", "wall_seconds", "versions"),
     "recurrent_kernels",
 )
+SESSION = re.compile(r"[0-9a-f]{12}")
 INTEGERS = frozenset({"threads", "workers", "steps", "batch_size", "run", "seed"})
 
 
@@ -106,6 +109,18 @@ def remember(
         )
         for machine, cases in on.items()
     ]
+
+
+def session_name(given: str, recorded: Sequence[Recorded]) -> str:
+    """The name in a history of a session that its journals call ``given``; if they do not, the same for the same runs.
+
+    It is part of the names of files, so another one than pytest sessions have is not taken.
+    """
+    if SESSION.fullmatch(given):
+        return given
+    records = [record for case in recorded for record in (case.old, case.record) if record]
+    runs = sorted((run.case, run.began, run.index) for record in records for run in record.runs)
+    return hashlib.sha256(json.dumps(runs).encode()).hexdigest()[:12]
 
 
 def _facts(recorded: Sequence[Recorded]) -> Sequence[MetricFacts]:
