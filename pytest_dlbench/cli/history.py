@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from fnmatch import fnmatch
 from math import isfinite, nan
@@ -15,7 +16,7 @@ from pytest_dlbench.judging.comparable import CUSUM_REFERENCE
 from pytest_dlbench.judging.equivalence import of_framework
 from pytest_dlbench.records import codec
 from pytest_dlbench.reporting import explain, figures, terminal
-from pytest_dlbench.reporting.exports.rows import COMMON, remember, session_name
+from pytest_dlbench.reporting.exports.rows import COMMON, CONDITIONS, conditions, remember, session_name, sound
 from pytest_dlbench.storing import resuming
 from pytest_dlbench.storing.history import History
 from pytest_dlbench.storing.journal import name_of
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
 FOLDER = "history"
 MORE = """
 A history is the folder or fsspec address that pytest --dlbench-history ADDRESS adds its sessions to.
-Each line is one session of one case on one machine class: medians over its runs, and which versions changed since the
-previous one. Below them are level shifts, up or down, found by a clipped CUSUM. Its reference is the first 30 sessions,
+Each line is one session of one case on one machine class: medians over its finished, valid runs, and which versions
+changed since the previous one. Sessions of another network, data set, number of steps, batch size or precision are
+listed apart. Below them are level shifts, up or down, found by a clipped CUSUM. Its reference is the first 30 sessions,
 and the first 30 after each shift. With --json a shift is listed in the session in which it began.
 
 examples:
@@ -39,6 +41,16 @@ examples:
 
 exit status: 0 all read, 1 a file is damaged (named; the others are shown), 2 usage error or no such case
 """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Series:
+    """The sessions of one case on one machine class, under the same conditions."""
+
+    case: str
+    machine: str
+    conditions: Mapping[str, str | int | None]
+    sessions: list[dict[str, Any]]
 
 
 def declare(commands: Commands) -> None:
@@ -106,17 +118,41 @@ def _answer_sessions(asked: argparse.Namespace, rows: "pd.DataFrame", metrics: j
         raise OptionError(unknown_name("case", asked.case, f"dlbench history of {asked.history}", names))
     chosen = rows[rows["case"].isin(fitting)]
     shown = _shown(chosen, metrics)
-    series = {
-        key: _with_changes(list(_sessions(group, shown)), shown, metrics)
-        for key, group in chosen.groupby(["case", "machine"])
-    }
-    plain = [{"case": case, "machine": machine, **row} for (case, machine), found in series.items() for row in found]
+    series = [
+        _Series(
+            case=group["case"].iloc[0],
+            machine=group["machine"].iloc[0],
+            conditions=conditions(group.iloc[0].to_dict()),
+            sessions=_with_changes(list(_sessions(group, shown)), shown, metrics),
+        )
+        for group in _comparable(chosen)
+    ]
+    plain = [
+        {"case": one.case, "machine": one.machine, "conditions": one.conditions, **row}
+        for one in series
+        for row in one.sessions
+    ]
     lines = [
         line
-        for (case, machine), found in series.items()
-        for line in (f"{case} on {machine}", *_table(found, shown, metrics), *_changes(found, metrics), "")
+        for one in series
+        for line in (_title(one, series), *_table(one.sessions, shown, metrics), *_changes(one.sessions, metrics), "")
     ]
     answer(asked, plain, lines)
+
+
+def _comparable(rows: "pd.DataFrame") -> Sequence["pd.DataFrame"]:
+    """The rows of each case and machine under the same conditions, those that were measured first at first."""
+    # Files of older versions lack some columns; a program has no batch size.
+    columns = ["case", "machine", *(name for name in CONDITIONS if name in rows)]
+    groups = [group for _, group in rows.groupby(columns, dropna=False)]
+    return sorted(groups, key=lambda group: (*group[["case", "machine"]].iloc[0], group["began"].min()))
+
+
+def _title(one: _Series, series: Sequence[_Series]) -> str:
+    """The case and its machine, with the conditions in which its series differ."""
+    alike = [other.conditions for other in series if (other.case, other.machine) == (one.case, one.machine)]
+    apart = [name for name in CONDITIONS if len({found[name] for found in alike}) > 1]
+    return ", ".join((f"{one.case} on {one.machine}", *(f"{name}={one.conditions[name] or '–'}" for name in apart)))
 
 
 def _shown(rows: "pd.DataFrame", metrics: judging.Metrics) -> Sequence[str]:
@@ -137,11 +173,12 @@ def _sessions(rows: "pd.DataFrame", shown_metrics: Sequence[str]) -> Iterator[di
     for session, group in groups:
         text, where = group["versions"].iloc[0].encode(), f"session {session}, column versions"
         versions = of_framework(codec.decode(text, dict[str, str], where))
-        shown = {name: group[name].median() for name in shown_metrics if name in group and group[name].notna().any()}
+        valid = group[sound(group)]
+        shown = {name: valid[name].median() for name in shown_metrics if name in valid and valid[name].notna().any()}
         yield {
             "session": session,
             "began": group["began"].min(),
-            "runs": len(group),
+            "runs": len(valid),
             "outcome": group["case_outcome"].iloc[0],
             "figures": {name: float(value) for name, value in shown.items()},
             "changed": [] if before is None else list(map(explain.difference, judging.changes(before, versions))),

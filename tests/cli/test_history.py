@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pytest_dlbench.cli.main import main
+from pytest_dlbench.records import RunOutcome
+from pytest_dlbench.records.reasons import OnBattery
 from pytest_dlbench.storing import Journal
 from pytest_dlbench.storing.history import History
 from tests.doubles import records, sessions
@@ -19,6 +21,12 @@ def runs_of_day(day, step=0.01, torch="2.12.0"):
     began = f"2026-11-{day:02}T02:14:05+00:00"
     versions = {**records.VERSIONS, "torch": torch}
     return [replace(run, began=began, versions=versions) for run in records.runs(steps=(step,) * 3)]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.fixture
@@ -80,6 +88,53 @@ def test_an_invalid_date_is_a_usage_error(history, capsys):
     assert ended.value.code == 2
 
 
+# Comparable sessions
+
+BATCHES = {11: 32, 12: None, 13: 32, 14: None, 15: 64}
+
+
+@pytest.fixture
+def batches(folder, capsys):
+    """Sessions of three batch sizes, the second of which is none."""
+    paths = [
+        sessions.write(folder / "journals", str(day), runs_of_day(day), records.context(batch_size=size))
+        for day, size in BATCHES.items()
+    ]
+    assert main(["history", "--add", *map(str, paths)]) == 0
+    capsys.readouterr()
+
+
+def test_sessions_of_other_conditions_are_another_series(batches, capsys):
+    assert main(["history", CASE]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    title = f"{CASE} on {records.machine().name}"
+    assert [line for line in lines if line.startswith(CASE)] == [
+        f"{title}, batch_size={size}" for size in (32, "–", 64)
+    ]
+    days = [line.split()[0][8:10] for line in lines if line.startswith("2026")]
+    assert days == ["11", "13", "12", "14", "15"]
+    assert sum("sessions: level shifts" in line for line in lines) == 3
+
+
+def test_every_session_has_its_conditions(batches, capsys):
+    assert main(["history", CASE, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["conditions"]["batch_size"] for row in rows] == [32, 32, None, None, 64]
+    assert {(row["conditions"]["steps"], row["conditions"]["precision"]) for row in rows} == {(50, "float32")}
+
+
+@pytest.mark.parametrize("changes", [{"invalid": (OnBattery(),)}, {"outcome": RunOutcome.TIMEOUT}])
+def test_a_run_that_is_invalid_or_did_not_finish_moves_no_median(folder, changes, capsys):
+    slow = [replace(run, **changes) for run in runs_of_day(11, 0.02)[:2]]
+    path = sessions.write(folder / "journals", "11", [*slow, *runs_of_day(11)[2:]])
+    assert main(["history", "--add", str(path)]) == 0
+    capsys.readouterr()
+    assert main(["history", CASE, "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["figures"]["step_time"] == pytest.approx(0.01)
+    assert row["runs"] == 1
+
+
 # Adding again
 
 
@@ -95,12 +150,6 @@ def counted(capsys):
     capsys.readouterr()
     assert main(["history", "--json"]) == 0
     return {row["case"]: (row["sessions"], row["runs"]) for row in json.loads(capsys.readouterr().out)}
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 @pytest.mark.parametrize("session", ["", "0123456789ab", "../../0123456"], ids=["unnamed", "named", "elsewhere"])

@@ -4,15 +4,20 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from math import isnan
+from typing import TYPE_CHECKING, Any
 
 from pytest_dlbench import judging
 from pytest_dlbench.judging import METRICS
-from pytest_dlbench.records import MetricFacts, Record, Run
+from pytest_dlbench.records import MetricFacts, Record, Run, RunOutcome
 from pytest_dlbench.reporting import figures
 from pytest_dlbench.reporting.cautions import trouble
 from pytest_dlbench.storing.history import History
 from pytest_dlbench.storing.recorded import Recorded
 from pytest_dlbench.storing.tables import Cell
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Row = Mapping[str, Cell]
 
@@ -23,6 +28,8 @@ COMMON = (
     *("run", "seed", "run_outcome", "invalid", "case_outcome", "wall_seconds", "versions"),
     "recurrent_kernels",
 )
+# What must be equal for the figures of two sessions to be comparable.
+CONDITIONS = ("network_digest", "dataset_digest", "steps", "batch_size", "precision")
 SESSION = re.compile(r"[0-9a-f]{12}")
 INTEGERS = frozenset({"threads", "workers", "steps", "batch_size", "run", "seed"})
 
@@ -121,6 +128,23 @@ def session_name(given: str, recorded: Sequence[Recorded]) -> str:
     records = [record for case in recorded for record in (case.old, case.record) if record]
     runs = sorted((run.case, run.began, run.index) for record in records for run in record.runs)
     return hashlib.sha256(json.dumps(runs).encode()).hexdigest()[:12]
+
+
+def sound(table: "pd.DataFrame") -> "pd.Series[Any]":
+    """Which rows of a history are finished, valid runs."""
+    return (table["run_outcome"] == RunOutcome.FINISHED.value) & (table["invalid"].fillna("") == "")
+
+
+def conditions(row: Mapping[str, Any]) -> dict[str, str | int | None]:
+    """The conditions of a row of a history, as its case had them."""
+    return {name: _condition(name, row.get(name)) for name in CONDITIONS}
+
+
+def _condition(name: str, value: Any) -> str | int | None:
+    # pandas makes NaN of a missing value, and then floats of the other integers.
+    if value is None or (isinstance(value, float) and isnan(value)):
+        return None
+    return int(value) if name in INTEGERS else str(value)
 
 
 def _facts(recorded: Sequence[Recorded]) -> Sequence[MetricFacts]:

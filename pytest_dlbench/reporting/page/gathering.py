@@ -7,14 +7,14 @@ from pathlib import Path
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging import METRICS, Metrics, stored, summarise
 from pytest_dlbench.judging.equivalence import of_framework, subject
-from pytest_dlbench.records import CaseOutcome, CaseResult, RunOutcome, codec
+from pytest_dlbench.records import CaseOutcome, CaseResult, codec
 from pytest_dlbench.reporting.charts.history import Past
 from pytest_dlbench.reporting.charts.measured import Judged, Measured, named
+from pytest_dlbench.reporting.exports.rows import CONDITIONS, sound
 from pytest_dlbench.storing import recorded
 from pytest_dlbench.storing.history import History, Remembered
 from pytest_dlbench.storing.recorded import Recorded
 
-CONDITIONS = ("network_digest", "dataset_digest", "steps", "batch_size", "precision")
 SESSION = ("session", "case", "machine", *CONDITIONS)
 OF_A_RUN = ("began", "run_outcome", "invalid", "versions")
 
@@ -100,8 +100,7 @@ def _past(remembered: Remembered, cases: Sequence[str], metrics: Metrics) -> Ite
     rows = remembered.rows
     if rows.empty:
         return
-    sound = rows["case"].isin(cases) & (rows["run_outcome"] == RunOutcome.FINISHED.value) & (rows["invalid"] == "")
-    for _, group in rows[sound].groupby(list(SESSION)):
+    for _, group in rows[rows["case"].isin(cases) & sound(rows)].groupby(list(SESSION)):
         first = group.iloc[0]
         known = {name: group[name] for name in metrics if name in group}
         yield Past(
