@@ -10,7 +10,7 @@ from pytest_dlbench.judging.equivalence import of_framework, subject
 from pytest_dlbench.records import CaseOutcome, CaseResult, codec
 from pytest_dlbench.reporting.charts.history import Past
 from pytest_dlbench.reporting.charts.measured import Judged, Measured, named
-from pytest_dlbench.reporting.exports.rows import CONDITIONS, sound
+from pytest_dlbench.reporting.exports.rows import CONDITIONS, conditions, sound
 from pytest_dlbench.storing import recorded
 from pytest_dlbench.storing.history import History, Remembered
 from pytest_dlbench.storing.recorded import Recorded
@@ -100,7 +100,8 @@ def _past(remembered: Remembered, cases: Sequence[str], metrics: Metrics) -> Ite
     rows = remembered.rows
     if rows.empty:
         return
-    for _, group in rows[rows["case"].isin(cases) & sound(rows)].groupby(list(SESSION)):
+    # Programs, operators and searches have no batch size.
+    for _, group in rows[rows["case"].isin(cases) & sound(rows)].groupby(list(SESSION), dropna=False):
         first = group.iloc[0]
         known = {name: group[name] for name in metrics if name in group}
         yield Past(
@@ -112,5 +113,5 @@ def _past(remembered: Remembered, cases: Sequence[str], metrics: Metrics) -> Ite
             versions=of_framework(
                 codec.decode(first["versions"].encode(), dict[str, str], f"session {first['session']}")
             ),
-            conditions=tuple(first[name] for name in CONDITIONS),
+            conditions=tuple(conditions(first.to_dict()).values()),
         )

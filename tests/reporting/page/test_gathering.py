@@ -76,12 +76,19 @@ def test_a_damaged_line_is_named_and_the_rest_is_kept(journal):
     assert "line 8" in found.damages[0]
 
 
-def test_a_history_has_each_session_of_the_cases_of_the_report_once(tmp_path):
+# Programs, operators and searches have no batch size; pandas has none as NaN, and 64 as 64.0 where some have none.
+@pytest.mark.parametrize(("size", "other_size"), [(64, 64), (None, None), (None, 64), (64, None)])
+def test_a_history_has_each_session_of_the_cases_of_the_report_once(size, other_size, tmp_path):
     history = History(address=str(tmp_path / "history"))
+
+    def of_day(number):
+        return replace(session(number), context=records.context(batch_size=size))
+
     for number, name in enumerate(("first", "second")):
-        write(journal := Journal(tmp_path / name), [session(number), judged("jax")])
+        another = judged("jax", context={"batch_size": other_size})
+        write(journal := Journal(tmp_path / name), [of_day(number), another])
         remember(history, recorded.read([journal.path]).cases)
-    write(other := Journal(tmp_path / "other"), [session(0)])
+    write(other := Journal(tmp_path / "other"), [of_day(0)])
     found = gather([other.path], history)
     assert sorted(past.began for past in found.past) == [f"2026-01-0{day}T02:00:00+00:00" for day in (1, 2)]
     assert {(past.case, past.runs) for past in found.past} == {(found.cases[0].case.id, 3)}
