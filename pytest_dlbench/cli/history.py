@@ -39,7 +39,7 @@ examples:
   dlbench history --history s3://bucket/dlbench training-jax-tartu-mnist-cnn-digits28-cpu-quick --since 2026-10-01
   dlbench history --add .dlbench/*.jsonl       add sessions that were run without --dlbench-history, each once
 
-exit status: 0 all read, 1 a file is damaged (named; the others are shown), 2 usage error or no such case
+exit status: 0 all read, 1 a file is damaged (named; the others are shown), 2 usage error, no such case or machine class
 """
 
 
@@ -71,12 +71,26 @@ def _history(asked: argparse.Namespace) -> int:
     if asked.add:
         return _add(asked, history)
     remembered = history.read(machine=asked.machine, since=asked.since)
+    if remembered.rows.empty:
+        return _answer_nothing(asked, history, remembered.damages)
     if asked.case is None:
         _answer_cases(asked, remembered.rows)
     else:
         metrics = judging.described(remembered.metrics)
         _answer_sessions(asked, remembered.rows, metrics)
     return complain(remembered.damages)
+
+
+def _answer_nothing(asked: argparse.Namespace, history: History, damages: Sequence[str]) -> int:
+    """Why there is no session: damaged files are named, and names that the history does not have are errors."""
+    status = complain(damages)
+    where = f"dlbench history of {asked.history}"
+    if asked.machine is not None and asked.machine not in (known := history.machines()):
+        raise OptionError(unknown_name("machine class", asked.machine, where, known))
+    if asked.case is not None:
+        raise OptionError(unknown_name("case", asked.case, where, ()))
+    answer(asked, [], ["no sessions"])
+    return status
 
 
 def _add(asked: argparse.Namespace, history: History) -> int:
@@ -112,7 +126,7 @@ def _answer_cases(asked: argparse.Namespace, rows: "pd.DataFrame") -> None:
 
 
 def _answer_sessions(asked: argparse.Namespace, rows: "pd.DataFrame", metrics: judging.Metrics) -> None:
-    names = sorted(set(rows["case"])) if len(rows) else []
+    names = sorted(set(rows["case"]))
     fitting = [name for name in names if fnmatch(name, asked.case)]
     if not fitting:
         raise OptionError(unknown_name("case", asked.case, f"dlbench history of {asked.history}", names))

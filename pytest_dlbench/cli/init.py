@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pytest_dlbench.cli.output import JOURNALS, Commands, answer, command
 from pytest_dlbench.errors import OptionError
-from pytest_dlbench.storing.files import create_ignored
+from pytest_dlbench.storing.files import create_ignored, write_whole
 
 MORE = """
 Writes bench/loop.py, a small training loop to be replaced by yours, in PyTorch if it is installed here and else in
@@ -61,8 +61,7 @@ def _init(asked: argparse.Namespace) -> int:
         if path.exists() and not asked.overwrite:
             kept.append(name)
             continue
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(resources.files("pytest_dlbench.cli").joinpath("starter", template).read_bytes())
+        write_whole(path, resources.files("pytest_dlbench.cli").joinpath("starter", template).read_bytes())
         written.append(name)
     if not JOURNALS.exists():
         create_ignored(JOURNALS)

@@ -68,7 +68,7 @@ MORE = """
 exit status of every command:
   0    done, and everything read is intact; compare: nothing is worse
   1    something is damaged, refused or missing (named; the rest is done); compare, bump, releases: something is worse
-  2    usage error: no such command, option, name or file
+  2    usage error: no such command, option, name or file; or a file cannot be read or written
   3    compare, bisect, releases: nothing is known to be worse, but comparisons were undecided; bump: some were not made
   130  Ctrl-C; after SIGTERM and SIGHUP 143 and 129, except where a command reports what it found by then
 "dlbench COMMAND --help" explains them for each command, with examples. --json prints one JSON document.
@@ -101,6 +101,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text = explain.error(error)
         # Errors about arguments begin with the command.
         print(text if text.startswith("dlbench ") else f"dlbench: {text}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"dlbench: {explain.system_error(error)}", file=sys.stderr)
         return 2
 
 

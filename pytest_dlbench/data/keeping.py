@@ -40,10 +40,18 @@ class Manifest:
 
 @contextmanager
 def locked(source: Source) -> Iterator[None]:
-    """Let only one process at a time store files of a source."""
-    files_root().mkdir(parents=True, exist_ok=True)
-    with filelock.FileLock(files_root() / f"{source.name}.lock"):
-        yield
+    """Let only one process at a time store files of a source; raises DataError if a file cannot be read or written."""
+    try:
+        files_root().mkdir(parents=True, exist_ok=True)
+        with filelock.FileLock(files_root() / f"{source.name}.lock"):
+            yield
+    except OSError as error:
+        # A full disk does not say which file it was.
+        reason = f"{error.filename}: {error.strerror}" if error.filename else error.strerror or error
+        raise DataError(
+            f"{source.name} cannot be stored in {files_root()}: {reason}"
+            "\n  free space there or make it writable, or name another cache: XDG_CACHE_HOME=FOLDER"
+        ) from error
 
 
 def keep(source: Source, fill: Callable[[Path], None], known_by: tuple[str, ...], watcher: Watcher) -> Manifest:

@@ -30,6 +30,7 @@ from pytest_dlbench.records import (
 )
 from pytest_dlbench.records import reasons as of
 from pytest_dlbench.reporting import cautions, commands, figures, foreign, problems
+from pytest_dlbench.storing.files import ONLY_WRITING
 from pytest_dlbench.storing.recorded import Recorded
 
 REMEDY = (
@@ -176,6 +177,13 @@ def brief(reason: of.Reason | of.NotPlanted) -> str:
 def error(raised: DlbenchError, metrics: Metrics = METRICS) -> str:
     """The text of an error, which may carry a reason, or quote a file."""
     return foreign.block(_error(raised, metrics))
+
+
+def system_error(raised: OSError) -> str:
+    """The text of an error of the operating system: the file, if it names one, why, and what to do if that is known."""
+    name = "" if raised.filename is None else foreign.line(str(raised.filename))
+    said = raised.strerror or str(raised) or type(raised).__name__
+    return foreign.block(": ".join(filter(None, (name, said, ONLY_WRITING.get(raised.errno or 0)))))
 
 
 def _error(raised: DlbenchError, metrics: Metrics) -> str:

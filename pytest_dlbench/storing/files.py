@@ -17,14 +17,19 @@ LOCK = ".dlbench.lock"
 # What every file system of Linux accepts, in bytes.
 LONGEST_NAME = 255
 FREE, ALLOW = "free space there, or choose another place", "make the place writable, or choose another one"
+NO_FOLDER = "a file is where a folder should be: rename it, or choose another place"
 REMEDIES = {
     errno.ENOSPC: FREE,
     errno.EDQUOT: FREE,
     errno.EROFS: ALLOW,
     errno.EACCES: ALLOW,
     errno.EPERM: ALLOW,
+    errno.EEXIST: NO_FOLDER,
+    errno.ENOTDIR: NO_FOLDER,
     errno.EFBIG: "raise the limit on the size of files (ulimit -f)",
 }
+# Those of errors that nobody gets who reads.
+ONLY_WRITING = {number: REMEDIES[number] for number in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)}
 
 
 def create_ignored(folder: Path) -> None:

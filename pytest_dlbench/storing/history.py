@@ -116,6 +116,11 @@ class History:
         rows, odd = _joined(tables)
         return Remembered(rows=rows, damages=(*damages, *odd), metrics=tuple(metrics.values()))
 
+    def machines(self) -> Sequence[str]:
+        """The machine classes that have sessions."""
+        system, root = self._opened()
+        return sorted({found["machine"] for path in system.find(root) if (found := PARTITION.search(path))})
+
     def _written(self, name: str, machine: str) -> list[str]:
         """The files of a session: one for each time that other cases of it were added.
 

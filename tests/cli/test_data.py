@@ -1,10 +1,17 @@
 """``dlbench data``, as a user calls it."""
 
+import os
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
 import pytest
 
 from pytest_dlbench.cli.main import main
 from pytest_dlbench.data import DATASETS, SOURCES
 from pytest_dlbench.data.preparation import prepare
+from tests.doubles import disks
 from tests.doubles import official_files as official
 from tests.doubles.file_server import serving
 
@@ -119,6 +126,30 @@ def test_verifying_damaged_files_fails_with_the_command_that_replaces_them(have,
     err = capsys.readouterr().err
     assert "has 1 bytes instead of 18" in err
     assert "to get the files again: dlbench data fetch mnist --again" in err
+
+
+def imported(have, users_cache, disk):
+    """What an import of these files says where the cache is on this disk."""
+    files = users_cache / "files"
+    files.mkdir(parents=True)
+    files.chmod(0o500)
+    command = disk(sys.executable, "-m", "pytest_dlbench", "data", "import", "mnist", str(have))
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    first, second = done.stderr.splitlines()
+    assert first.startswith(f"dlbench: mnist cannot be stored in {files}: ")
+    assert second.endswith("or name another cache: XDG_CACHE_HOME=FOLDER")
+    return first
+
+
+def test_a_cache_that_cannot_be_written_is_named_with_what_to_do(have, users_cache):
+    assert imported(have, users_cache, disks.where_read_only_counts).endswith(": Permission denied")
+
+
+def test_a_full_disk_is_named_with_what_to_do(have, users_cache):
+    full = partial(disks.with_files_up_to, 1000)
+    assert imported(have, users_cache, full).endswith(": File too large")
 
 
 def test_an_unknown_name_is_reported_with_the_closest_match(capsys):

@@ -82,6 +82,31 @@ def test_the_error_for_a_missing_history_says_how_to_write_one(tmp_path, monkeyp
     assert "pytest --dlbench-history" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("case", [[], [CASE]])
+def test_an_unknown_machine_class_is_reported_with_the_known_ones(history, case, capsys):
+    assert main(["history", *case, "--machine", "x"]) == 2
+    said = capsys.readouterr().err
+    assert "unknown machine class 'x'" in said
+    assert records.machine().name in said
+
+
+def test_days_without_sessions_have_no_cases(history, capsys):
+    assert main(["history", "--since", "2999-01-01"]) == 0
+    assert capsys.readouterr().out == "no sessions\n"
+    assert main(["history", "--since", "2999-01-01", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+
+
+@pytest.mark.parametrize(("case", "status"), [([], 1), ([CASE], 2)])
+def test_damaged_files_are_named_where_no_other_is_left(history, case, status, capsys):
+    paths = list(history.glob("*/*/*.parquet"))
+    for path in paths:
+        path.write_bytes(b"rubbish")
+    assert main(["history", *case]) == status
+    said = capsys.readouterr().err
+    assert all(path.name in said for path in paths)
+
+
 def test_an_invalid_date_is_a_usage_error(history, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["history", CASE, "--since", "yesterday"])

@@ -12,6 +12,7 @@ import yaml
 from pytest_dlbench.cli import init
 from pytest_dlbench.cli.main import main
 from pytest_dlbench.options import OPTIONS
+from tests.doubles import disks
 from tests.doubles.repositories import commit, create, git
 
 SUITE = {
@@ -86,6 +87,23 @@ def test_an_existing_gitlab_file_is_kept_with_what_to_add(repository, capsys):
     assert main(["init", "--gitlab"]) == 1
     assert Path(".gitlab-ci.yml").read_text() == "stages: [test]\n"
     assert "add to .gitlab-ci.yml: include: [{local: .gitlab/benchmarks.yml}]" in capsys.readouterr().out
+
+
+def test_a_file_in_place_of_the_folder_is_named_with_what_to_do(repository, capsys):
+    Path("bench").touch()
+    assert main(["init"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("dlbench: bench/conftest.py cannot be written (")
+    assert "a file is where a folder should be" in said
+
+
+def test_a_read_only_folder_is_named_with_what_to_do(repository):
+    Path("bench").mkdir(mode=0o500)
+    command = disks.where_read_only_counts(sys.executable, "-m", "pytest_dlbench", "init")
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("dlbench: bench/conftest.py cannot be written (Permission denied): make the place")
 
 
 @pytest.mark.parametrize("service", WORKFLOWS)

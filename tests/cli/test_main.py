@@ -1,11 +1,13 @@
 """The ``dlbench`` command, as a user calls it."""
 
+import errno
 import subprocess
 import sys
 from importlib.metadata import version
 
 import pytest
 
+from pytest_dlbench.cli import doctor
 from pytest_dlbench.cli.main import main
 
 
@@ -84,3 +86,32 @@ def test_an_interpreter_runs_the_command_as_a_module():
     )
     assert wrong.returncode == 2
     assert "did you mean 'models'?" in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (PermissionError(errno.EACCES, "Permission denied", "a\n/b"), r"a\n/b: Permission denied"),
+        (OSError(errno.ENOSPC, "No space left on device"), "No space left on device: free space"),
+        (ConnectionError("nobody there"), "nobody there"),
+        (TimeoutError(), "TimeoutError"),
+    ],
+    ids=["file", "full", "text", "nothing"],
+)
+def test_an_error_of_the_system_is_named_without_a_traceback(error, said, capsys, monkeypatch):
+    def fail(_):
+        raise error
+
+    monkeypatch.setattr(doctor, "_doctor", fail)
+    assert main(["doctor"]) == 2
+    assert capsys.readouterr().err.startswith(f"dlbench: {said}")
+
+
+def test_a_reader_who_leaves_is_no_error():
+    code = "import sys; from pytest_dlbench.cli.main import main; sys.exit(main(['models', '--json']))"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        said = process.stderr.read()
+    # Python itself may say so when it ends.
+    assert b"Traceback" not in said.partition(b"Exception ignored")[0]
+    assert b"dlbench:" not in said

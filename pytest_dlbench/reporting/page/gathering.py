@@ -92,6 +92,8 @@ def _remembered(history: History, cases: Sequence[str], metrics: Metrics) -> tup
     except DlbenchError as error:
         # The session itself can still be shown.
         return (), (str(error),)
+    except OSError as error:
+        return (), (f"the history at {history.address} cannot be read: {error}",)
     return tuple(_past(remembered, cases, metrics)), remembered.damages
 
 

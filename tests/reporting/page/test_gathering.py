@@ -1,7 +1,9 @@
 """Reading the cases of a report from journals and documents."""
 
+import errno
 from dataclasses import replace
 
+import fsspec
 import pytest
 
 from pytest_dlbench.records import CaseOutcome
@@ -94,6 +96,24 @@ def test_a_history_has_each_session_of_the_cases_of_the_report_once(size, other_
     assert {(past.case, past.runs) for past in found.past} == {(found.cases[0].case.id, 3)}
     # One of them is that of the report.
     assert len({row[2] for row in charts.history.chart(found.cases, found.past).rows}) == 2
+
+
+class Unreachable(fsspec.AbstractFileSystem):
+    """A file system whose server does not answer."""
+
+    protocol = "unreachable"
+
+    def find(self, path, *_, **__):
+        raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused", path)
+
+
+def test_a_history_that_cannot_be_reached_is_named_and_the_session_is_shown(journal):
+    fsspec.register_implementation("unreachable", Unreachable, clobber=True)
+    found = gather([journal.path], History(address="unreachable://host/history"))
+    assert len(found.cases) == 2
+    (damage,) = found.damages
+    assert damage.startswith("the history at unreachable://host/history cannot be read: ")
+    assert "Connection refused" in damage
 
 
 def test_both_sides_of_pairs_are_cases_and_only_the_candidate_is_judged(tmp_path):
