@@ -9,7 +9,7 @@ from pytest_dlbench.storing.history import History
 
 MORE = """
 report.html is one file that opens from disk and needs no network. Every chart is also written as SVG and PNG, into
-a folder next to it.
+the folder charts next to it; those of an earlier report that this one does not have are removed.
 
 examples:
   dlbench report .dlbench
@@ -54,6 +54,7 @@ def _report(asked: argparse.Namespace) -> int:
     charts = [] if asked.no_pictures else [chart for chart in shown if isinstance(chart, Chart)]
     for chart in charts:
         pictures.write(chart, gathered.cases, asked.output / "charts")
+    pictures.remove_others(charts, asked.output / "charts")
     path = asked.output / "report.html"
     cases = sum(not case.is_baseline for case in gathered.cases)
     written = {"report": str(path), "cases": cases, "charts": [chart.name for chart in shown]}

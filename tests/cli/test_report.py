@@ -31,6 +31,37 @@ def test_the_page_can_be_written_without_images(journal, tmp_path):
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["report.html"]
 
 
+@pytest.fixture
+def other(tmp_path):
+    """A journal of a single framework, of which there is no chart of frameworks side by side."""
+    journal = Journal(tmp_path / "others")
+    write(journal, [judged()])
+    return journal.path
+
+
+def names_in(folder):
+    return {path.name for path in folder.iterdir()}
+
+
+def test_charts_of_an_earlier_report_are_removed_and_other_files_kept(journal, other, tmp_path):
+    charts, alone = tmp_path / "out" / "charts", tmp_path / "alone"
+    assert main(["report", str(journal), "-o", str(charts.parent)]) == 0
+    assert {"frameworks.svg", "frameworks.png"} <= names_in(charts)
+    for mine in ("mine.svg", "frameworks.txt"):
+        (charts / mine).write_text("mine")
+    assert main(["report", str(other), "-o", str(charts.parent)]) == 0
+    assert main(["report", str(other), "-o", str(alone)]) == 0
+    assert names_in(charts) == names_in(alone / "charts") | {"mine.svg", "frameworks.txt"}
+    assert "frameworks.svg" not in names_in(charts)
+
+
+def test_without_images_none_of_an_earlier_report_remains(journal, tmp_path):
+    arguments = ["report", str(journal), "-o", str(tmp_path / "out")]
+    assert main(arguments) == 0
+    assert main([*arguments, "--no-pictures"]) == 0
+    assert names_in(tmp_path / "out" / "charts") == set()
+
+
 def test_a_damaged_line_is_reported_and_the_rest_is_shown(journal, tmp_path, capsys):
     journal.write_bytes(journal.read_bytes()[:-20])
     assert main(["report", str(journal), "-o", str(tmp_path / "out"), "--no-pictures"]) == 1

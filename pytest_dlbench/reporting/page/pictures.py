@@ -1,7 +1,7 @@
 """Charts as PNG and SVG without a browser, for comments on pull requests."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from math import ceil
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from pytest_dlbench.reporting.charts import Chart, Measured
+from pytest_dlbench.reporting.charts import CHARTS, Chart, Measured
 from pytest_dlbench.reporting.charts.chart import Value, distinct, joined
 from pytest_dlbench.storing.files import write_whole
 
@@ -32,6 +32,15 @@ def write(chart: Chart, cases: Sequence[Measured], folder: Path) -> tuple[Path, 
     write_whole(svg, vl_convert.vegalite_to_svg(drawn, vl_version=VEGA_LITE).encode())
     write_whole(png, vl_convert.vegalite_to_png(drawn, vl_version=VEGA_LITE, scale=2.0))
     return svg, png
+
+
+def remove_others(charts: Iterable[Chart], folder: Path) -> None:
+    """Remove the pictures of all other charts, which an earlier report wrote to this folder; no other file."""
+    # Without cases, every chart has its name and a reason.
+    others = {draw(()).name for draw in CHARTS} - {chart.name for chart in charts}
+    for path in [*folder.glob("*.svg"), *folder.glob("*.png")]:
+        if path.stem in others:
+            path.unlink()
 
 
 def specification(chart: Chart, cases: Sequence[Measured]) -> dict[str, Any]:
