@@ -4,6 +4,7 @@ import ast
 import hashlib
 import inspect
 import json
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -32,14 +33,19 @@ IMPORTABLE = (
 )
 
 
-def program_of(given: str | Callable[..., Any], parameters: Mapping[str, Any], root: Path) -> Program:
+def program_of(given: object, parameters: Mapping[str, Any], root: Path) -> Program:
     """The program that a test names: a file, ``FILE.py::FUNCTION``, a module, or a function. Raises OptionError."""
     _check_parameters(parameters)
     if callable(given):
         source, function = _importable(given, root)
-    else:
-        source, _, function = given.partition("::")
+    elif isinstance(given, str | os.PathLike):
+        source, _, function = os.fsdecode(given).partition("::")
         source, function = _found(source, function, root)
+    else:
+        raise OptionError(
+            f"dlbench.measure: {given!r} is no program; give a file, such as programs/our_model.py, a module, such as"
+            " package.module, or a function"
+        )
     return Program(source=source, function=function, parameters=dict(parameters))
 
 

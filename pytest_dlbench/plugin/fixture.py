@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any, NoReturn, cast
@@ -263,7 +264,7 @@ class Dlbench:
 
     def measure(
         self,
-        program: str | Callable[..., Any],
+        program: str | PathLike[str] | Callable[..., Any],
         framework: Framework | str | None = None,
         device: Device | str = "cpu",
         *,

@@ -5,6 +5,7 @@ import inspect
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,7 @@ def _measurements(tree: ast.AST, names: Mapping[str, Any], root: Path) -> Iterat
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "measure":
             given = _value(node.args[0], names) if node.args else None
-            if isinstance(given, str) or callable(given):
+            if isinstance(given, str | PathLike) or callable(given):
                 steps = next((_value(one.value, names) for one in node.keywords if one.arg == "steps"), None)
                 program = program_of(given, {}, root)
                 yield Measurement(program=program, steps=steps if isinstance(steps, int) else None)

@@ -1,6 +1,7 @@
 """From what a test says of a program to its case: which function runs, and what its ID is."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -48,6 +49,18 @@ def identity(root, source="programs/ours.py", settings=SETTINGS, **parameters):
 def test_the_function_is_the_one_that_the_file_defines(root, source, function, is_loop):
     program = program_of(source, {}, root)
     assert (program.function, program.is_loop) == (function, is_loop)
+
+
+@pytest.mark.parametrize("source", ["programs/ours.py", "programs/ours.py::main_of_two"])
+def test_a_path_is_the_file_that_it_names(root, source):
+    assert program_of(Path(source), {}, root) == program_of(source, {}, root)
+    assert program_of(root / source, {}, root) == program_of(source, {}, root)
+
+
+@pytest.mark.parametrize("given", [None, 5, b"programs/ours.py", ["programs/ours.py"]])
+def test_what_is_no_program_is_refused_with_what_may_be_given(root, given):
+    with pytest.raises(OptionError, match=r"is no program; give a file, such as .*, or a function"):
+        program_of(given, {}, root)
 
 
 def test_a_function_is_found_by_its_file_and_name(request):
