@@ -48,8 +48,9 @@ SIDES = pytest.StashKey[AskedSides]()
 RESULT = pytest.StashKey[CaseResult]()
 # The results with which a test went on.
 SETTLED = pytest.StashKey[list[CaseResult]]()
-RUNS = pytest.StashKey[list[dict[str, float]]]()
-HOSTS = pytest.StashKey[list[str]]()
+# By case.
+RUNS = pytest.StashKey[dict[str, list[dict[str, float]]]]()
+HOSTS = pytest.StashKey[dict[str, list[str]]]()
 # Results of other tests that this one changed.
 CHANGED = pytest.StashKey[list[CaseResult]]()
 PAIRED = pytest.StashKey[int]()
@@ -379,8 +380,7 @@ def _save(item: pytest.Item, report: pytest.TestReport) -> None:
     from pytest_dlbench.workflows.saving import settle  # noqa: PLC0415
 
     refusal = None if report.passed else NotSaved(cause="skipped" if report.skipped else "failed")
-    known = [*item.stash.get(SETTLED, ()), *_last_of(item)]
-    current = {result.case.id: result for result in known}
+    current = _results_of(item)
     settled = settle(session_of(item.config), item.nodeid, current, refusal=refusal)
     if settled.results:
         _amend(item, list((current | {result.case.id: result for result in settled.results}).values()))
@@ -389,12 +389,14 @@ def _save(item: pytest.Item, report: pytest.TestReport) -> None:
 
 
 def _reported(item: pytest.Item) -> dict[str, Any]:
+    """What the terminal needs to know of a test that measured something."""
     known = {name for name, _ in parametrize.mark_lines(item.config.stash[REGISTRY])}
     parent = item.parent.nodeid if item.parent else ""
     return {
-        "result": codec.builtins(item.stash[RESULT]),
-        "runs": item.stash[RUNS],
-        "hosts": item.stash.get(HOSTS, []),
+        "cases": [
+            {"result": codec.builtins(result), "runs": item.stash[RUNS][case], "hosts": item.stash[HOSTS][case]}
+            for case, result in _results_of(item).items()
+        ],
         # The controller of pytest-xdist collects nothing, and so knows none of those that marks declare.
         "metrics": codec.builtins(judging.facts(item.config.stash[REGISTRY].metrics)),
         "test": f"{parent}::{getattr(item, 'originalname', None) or item.name}",
@@ -502,7 +504,7 @@ def _certified(node: pytest.Item, session: "Session", certificate: Certificate) 
 
     cases, changed = certify.trained_before(session, certificate), dict[str, CaseResult]()
     for item in node.session.items:
-        known = {result.case.id: result for result in (*item.stash.get(SETTLED, ()), *_last_of(item))}
+        known = _results_of(item)
         new = {case: recording.certified(session, known[case], certificate) for case in cases & known.keys()}
         if new:
             changed |= new
@@ -511,9 +513,10 @@ def _certified(node: pytest.Item, session: "Session", certificate: Certificate) 
     node.stash[CHANGED] = [*node.stash.get(CHANGED, ()), *changed.values()]
 
 
-def _last_of(item: pytest.Item) -> tuple[CaseResult, ...]:
-    """The result that a test ended with, if any."""
-    return (item.stash[RESULT],) if RESULT in item.stash else ()
+def _results_of(item: pytest.Item) -> dict[str, CaseResult]:
+    """The results of a test by case, in the order of its cases. The last one may have ended it."""
+    last = (item.stash[RESULT],) if RESULT in item.stash else ()
+    return {result.case.id: result for result in (*item.stash.get(SETTLED, ()), *last)}
 
 
 def _keep(node: pytest.Item, asked: Options, metrics: Metrics, record: Record, result: CaseResult) -> None:
@@ -521,8 +524,8 @@ def _keep(node: pytest.Item, asked: Options, metrics: Metrics, record: Record, r
     from pytest_dlbench.reporting import junit  # noqa: PLC0415 - not needed to collect
 
     node.stash[RESULT] = result
-    node.stash[RUNS] = [judging.summarise([run]) for run in record.runs]
-    node.stash[HOSTS] = sorted({run.host for run in record.runs} - {""})
+    node.stash.setdefault(RUNS, {})[result.case.id] = [judging.summarise([run]) for run in record.runs]
+    node.stash.setdefault(HOSTS, {})[result.case.id] = sorted({run.host for run in record.runs} - {""})
     node.user_properties += junit.properties(result, metrics)
     _settle(asked, result, metrics)
     node.stash[SETTLED].append(result)

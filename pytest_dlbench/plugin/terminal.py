@@ -77,7 +77,8 @@ class Reporter:
         self._is_distributed = config.pluginmanager.hasplugin("dsession")
         self._nodes: list[Any] = []
         self._interrupt: BaseException | None = None
-        self._unfinished: list[CaseResult] = []
+        # Tests, as the agenda counts them: each may have several results.
+        self._finished = 0
         self._published: Published | None = None
         is_quiet = terminal_reporter is None or config.getoption("verbose") < 0
         self.progress: Progress = Silent() if is_quiet else Live(self, agenda, self._options.budget)
@@ -112,20 +113,21 @@ class Reporter:
             return
         self._saw_benchmarks = True
         self._take_changed(codec.convert(reported.get("changed", []), list[CaseResult], report.nodeid))
-        # pytest keeps every report until the end: the result need not be kept twice.
-        result = codec.convert(reported.pop("result"), CaseResult, report.nodeid) if "result" in reported else None
+        # pytest keeps every report until the end: the results need not be kept twice.
+        cases = reported.pop("cases", [])
+        results = codec.convert([case["result"] for case in cases], list[CaseResult], report.nodeid)
         if isinstance(self.progress, Live):
             self.progress.clear()
-            if result and report.when == "call":
+            for result, case in zip(results, cases, strict=True) if report.when == "call" else ():
                 self.progress.case_judged(result.outcome)
-            if self._is_distributed and result and report.when == "call":
-                self.progress.case_finished(result, reported["hosts"])
+                if self._is_distributed:
+                    self.progress.case_finished(result, case["hosts"])
         if report.failed:
             self._failures.append(_failure(report))
-        if result and report.outcome not in PYTESTS_OWN:
-            self._repeated.append(result)
+        if results and report.outcome not in PYTESTS_OWN:
+            self._repeated += results
         elif report.when == "call":
-            self._called(report, result, reported)
+            self._called(report, results, [{**reported, "runs": case["runs"]} for case in cases])
 
     def _take_changed(self, changed: Sequence[CaseResult]) -> None:
         """Results of earlier tests that this one certified."""
@@ -134,12 +136,14 @@ class Reporter:
         new = {result.case.id: result for result in changed}
         self._results = [new.get(result.case.id, result) for result in self._results]
 
-    def _called(self, report: pytest.TestReport, result: CaseResult | None, reported: dict[str, Any]) -> None:
-        self._ran_some |= result.outcome not in SKIPPING if result else not report.skipped
-        if result:
-            self._results.append(result)
-            self._reported.append(reported)
-            self._facts += codec.convert(reported["metrics"], list[MetricFacts], report.nodeid)
+    def _called(self, report: pytest.TestReport, results: list[CaseResult], reported: list[dict[str, Any]]) -> None:
+        self._ran_some |= any(one.outcome not in SKIPPING for one in results) if results else not report.skipped
+        self._results += results
+        self._reported += reported
+        if reported:
+            self._finished += 1
+            # All cases of a test have the same.
+            self._facts += codec.convert(reported[0]["metrics"], list[MetricFacts], report.nodeid)
         elif report.failed:
             self._unmeasured += 1
 
@@ -290,7 +294,6 @@ class Reporter:
         for case in read(path for path in map(Path, self._written()) if path.exists()).cases:
             if case.result.case.id not in known:
                 self._ran_some = True
-                self._unfinished.append(case.result)
                 self._results.append(case.result)
                 runs = [summarise([run]) for run in case.record.runs]
                 self._reported.append({"runs": runs, "test": "", "marks": []})
@@ -337,8 +340,7 @@ class Reporter:
         lines += searches.lines(rows)
         lines += terminal.notes(self._results, self._metrics)
         lines += self._skips()
-        finished = sum(result not in self._unfinished for result in self._results)
-        lines += [terminal.interrupted(finished, self._agenda.collected)] if self._interrupt else []
+        lines += [terminal.interrupted(self._finished, self._agenda.collected)] if self._interrupt else []
         return [*lines, *self._resumed(), *terminal.journals(self._written())]
 
     def _skips(self) -> list[str]:

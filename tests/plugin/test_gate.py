@@ -149,6 +149,19 @@ def test_a_worker_slower_than_one_session_fails_the_gate_unless_allowed(suite):
     assert suite.run(*WIDE, "--dlbench-compare", "--dlbench-allow=suspect").ret == 0
 
 
+def test_a_slower_case_that_does_not_fail_its_test_is_reported_with_the_case_after_it(suite):
+    both = "def test_both(dlbench):\n" + "".join(
+        f"    dlbench.train('{name}', 'softmax', 'digits')\n" for name in ("numpy", "other")
+    )
+    suite.write(more={"other": "clocked"}, test=both)
+    suite.save()
+    suite.write(builder="slowed", more={"other": "clocked"}, test=both)
+    result = suite.run(*WIDE, "--dlbench-compare", "--dlbench-shadow")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["numpy-softmax-digits-cpu *suspect", "other-softmax-digits-cpu *passed"])
+    assert result.outlines[-1].startswith("dlbench: 1 suspect, 1 passed; ")
+
+
 def with_sessions(path, count):
     """Repeat the only session of a baseline."""
     baseline = read_file(path)

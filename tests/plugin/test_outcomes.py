@@ -127,6 +127,32 @@ def test_a_single_run_of_a_layer_that_a_builder_lacks_is_skipped(suite):
     suite.run().assert_outcomes(skipped=1)
 
 
+SEVERAL = """
+def test_several(dlbench):
+    dlbench.train("numpy", "softmax", "digits")
+    dlbench.train("numpy", "two-layers", "digits")
+"""
+
+
+@pytest.mark.parametrize("processes", ["-n0", "-n1"])
+def test_every_case_of_a_test_is_reported(suite, monkeypatch, processes):
+    summary = suite.path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    suite.write(test=SEVERAL)
+    result = suite.run(processes, "--dlbench-runs=1")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["numpy-softmax-digits-cpu *no_baseline", "numpy-two-layers-digits-cpu *no_baseline"])
+    assert result.outlines[-1] == "dlbench: 2 no_baseline"
+    assert all(f"numpy-{name}-digits-cpu" in summary.read_text() for name in ("softmax", "two-layers"))
+
+
+def test_an_interrupted_session_counts_tests_however_many_cases_they_have(suite):
+    suite.has_own_process = True
+    suite.write(test=f"{SEVERAL}\ndef test_ended(dlbench):\n    raise KeyboardInterrupt\n")
+    result = suite.run("--dlbench-runs=1")
+    result.stdout.fnmatch_lines(["interrupted: 1 of 2 cases finished"])
+
+
 def test_a_case_that_is_rerun_is_counted_once(suite):
     suite.write(builder="crashes")
     result = suite.run("--reruns=1", "--dlbench-runs=1")
