@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from pytest_dlbench.plugin.fixture import Dlbench
     from pytest_dlbench.workflows.session import Session
 
-REPORTER, RELAY = "dlbench-reporter", "dlbench-relay"
+REPORTER, RELAY, SIGNALS = "dlbench-reporter", "dlbench-relay", "dlbench-signals"
 OPTIONS = pytest.StashKey[Options]()
 SESSION: pytest.StashKey["Session"] = pytest.StashKey()
 REGISTRY = pytest.StashKey[Registry]()
 SIDES = pytest.StashKey[AskedSides]()
 RESULT = pytest.StashKey[CaseResult]()
-# The results with which a test went on.
+# The results with which a test went on; present once it has the fixture, which it may request as it runs.
 SETTLED = pytest.StashKey[list[CaseResult]]()
 # By case.
 RUNS = pytest.StashKey[dict[str, list[dict[str, float]]]]()
@@ -227,7 +227,9 @@ def _relay(config: pytest.Config, told: Mapping[str, Any]) -> None:
 
 def _begin(config: pytest.Config) -> None:
     """Before the first benchmark: handle signals, and end what killed sessions left running."""
-    config.pluginmanager.register(Signals(config))
+    if config.pluginmanager.hasplugin(SIGNALS):
+        return
+    config.pluginmanager.register(Signals(config), SIGNALS)
     reporter = config.pluginmanager.get_plugin(REPORTER)
     if reporter and (ended := end_orphans()):
         reporter.write(f"{progress.orphans(ended)}\n")
@@ -341,7 +343,7 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    if "dlbench" in getattr(item, "fixturenames", ()):
+    if "dlbench" in getattr(item, "fixturenames", ()) or SETTLED in item.stash:
         if report.when == "call" and report.failed:
             _mark_failed(item, call.excinfo.exconly() if call.excinfo else report.longreprtext)
         if SESSION in item.config.stash and (report.when != "setup" or not report.passed):
@@ -464,6 +466,11 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
     from pytest_dlbench.workflows import recording  # noqa: PLC0415 - see session_of
 
     config, node, asked = request.config, request.node, request.config.stash[OPTIONS]
+    node.stash[SETTLED] = []
+    # Of a test that requests it as it runs, nothing was known before.
+    _begin(config)
+    if reporter := config.pluginmanager.get_plugin(REPORTER):
+        reporter.saw_benchmarks = True
     session = _opened(config)
     session.resumption.test, session.comparer.suite = node.nodeid, node.path.parent
 
@@ -474,7 +481,6 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         settled = node.stash[SETTLED]
         _amend(node, [recording.noted(session, one, caution) if one.case == result.case else one for one in settled])
 
-    node.stash[SETTLED] = []
     point = getattr(request, "param", None) or parametrize.points(node, asked)[0]
     target = parametrize.target_of(node, asked.target_accuracy)
     return Dlbench(

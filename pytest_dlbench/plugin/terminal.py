@@ -72,7 +72,9 @@ class Reporter:
         self._problems: list[str] = []
         self._failures: list[Failure] = []
         self._pytest: pytest.Session | None = None
-        self._saw_benchmarks = self._ran_some = False
+        # Also set by the fixture: an interrupted test has no report.
+        self.saw_benchmarks = False
+        self._ran_some = False
         self._taken = 0
         self._is_distributed = config.pluginmanager.hasplugin("dsession")
         self._nodes: list[Any] = []
@@ -111,7 +113,7 @@ class Reporter:
         reported = getattr(report, "dlbench", None)
         if reported is None:
             return
-        self._saw_benchmarks = True
+        self.saw_benchmarks = True
         self._take_changed(codec.convert(reported.get("changed", []), list[CaseResult], report.nodeid))
         # pytest keeps every report until the end: the results need not be kept twice.
         cases = reported.pop("cases", [])
@@ -179,7 +181,7 @@ class Reporter:
     @property
     def _is_reported(self) -> bool:
         """Whether there is something to report."""
-        return self._saw_benchmarks and self._has_session
+        return self.saw_benchmarks and self._has_session
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         self._interrupt = excinfo.value
@@ -191,7 +193,7 @@ class Reporter:
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
         self._pytest = session
         self._close_inlet()
-        if self._saw_benchmarks and not self._ran_some and session.exitstatus == pytest.ExitCode.OK:
+        if self.saw_benchmarks and not self._ran_some and session.exitstatus == pytest.ExitCode.OK:
             # A matrix with nothing to run must not look like one that passed.
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
         try:
@@ -233,7 +235,7 @@ class Reporter:
                     Journal.at(path, self._session().journal.session).append(Entry(ended=now))
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        if not self._saw_benchmarks:
+        if not self.saw_benchmarks:
             return
         # With --tb=no the last line of dots has not ended.
         terminalreporter.ensure_newline()

@@ -84,6 +84,20 @@ def test_a_passed_test_saves_all_its_cases(suite):
     assert cases == [CASE, CASE.replace("softmax", "two-layers")]
 
 
+@pytest.mark.parametrize("processes", ["-n0", "-n1"])
+def test_a_test_that_requests_the_fixture_as_it_runs_is_saved_and_reported(suite, processes):
+    suite.write(
+        test="def test_training(request):\n    request.getfixturevalue('dlbench').train('numpy', 'softmax', 'digits')\n"
+    )
+    result = suite.run(*SAVE, "--dlbench-json=all.json", processes)
+    assert result.ret == 0
+    assert [path.stem for path in baselines(suite)] == [CASE]
+    (case,) = json.loads((suite.path / "all.json").read_text())["cases"]
+    assert case["result"]["saved"]
+    result.stdout.fnmatch_lines(["numpy-softmax-digits-cpu *saved"])
+    assert result.outlines[-1] == "dlbench: 1 passed"
+
+
 def test_a_failed_test_leaves_the_baseline_as_it_was(suite):
     suite.saved_earlier()
     before = suite.baseline().read_bytes()

@@ -108,6 +108,20 @@ class TestAfterOneRun:
         assert "nothing was trained" not in output
         assert session.left() == []
 
+    def test_a_test_that_requests_the_fixture_as_it_runs_is_kept_too(self, begin, suite):
+        suite.write(
+            builder="hangs_after_one_run",
+            test="def test_training(request):\n"
+            "    request.getfixturevalue('dlbench').train('numpy', 'softmax', 'digits')\n",
+        )
+        session = begin()
+        session.hangs()
+        output = session.end(signal.SIGTERM)
+        assert session.process.returncode == STATUS[signal.SIGTERM]
+        assert [run["outcome"] for run in session.case()["record"]["runs"]] == ["finished"]
+        assert "not judged: the session was ended after 1 of 3 runs of this case" in output
+        assert session.left() == []
+
     def test_a_signal_that_comes_twice_does_not_disturb_the_end(self, begin):
         session = begin()
         session.hangs()
