@@ -275,30 +275,33 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     try:
-        config.stash[REGISTRY] = markers.measuring(config.stash[REGISTRY], items)
-        _check_later(config)
-        for item in items:
-            markers.tolerances(item, config.stash[OPTIONS], config.stash[REGISTRY].metrics)
+        _check_marks(config, items)
     except OptionError as error:
-        raise pytest.UsageError(foreign.block(str(error))) from error
+        refused = foreign.block(str(error))
+        if not hasattr(config, "workerinput"):
+            raise pytest.UsageError(refused) from error
+        # To pytest-xdist, a usage error would be a crash of the worker: all of its tests fail instead.
+        config.stash[REFUSED] = refused
     if config.stash[OPTIONS].plan:
         return
     if problem := gpus.missing_for_marks(config.stash[OPTIONS], config.option.markexpr, items, config.stash[REGISTRY]):
         # As pytest itself would have done.
         config.hook.pytest_deselected(items=items[:])
         items.clear()
-        _exit_if(problem)
+        if (output := getattr(config, "workeroutput", None)) is None:
+            _exit_if(problem)
+        else:
+            # An exit would be a crash, too: the controller exits.
+            output["dlbench_nothing"] = problem
 
 
-def _check_later(config: pytest.Config) -> None:
-    """Raise OptionError for a tolerance of a metric that no test declares."""
-    try:
-        markers.check_later(config.stash[OPTIONS], config.stash[REGISTRY].metrics)
-    except OptionError as error:
-        if not hasattr(config, "workerinput"):
-            raise
-        # To pytest-xdist, a usage error would be a crash of the worker: all of its tests fail instead.
-        config.stash[REFUSED] = foreign.block(str(error))
+def _check_marks(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Learn the metrics that tests declare; raises OptionError for wrong marks, and for unknown tolerances."""
+    asked = config.stash[OPTIONS]
+    registry = config.stash[REGISTRY] = markers.measuring(config.stash[REGISTRY], items)
+    markers.check_later(asked, registry.metrics)
+    for item in items:
+        markers.tolerances(item, asked, registry.metrics)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

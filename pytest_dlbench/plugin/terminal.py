@@ -78,6 +78,8 @@ class Reporter:
         self._taken = 0
         self._is_distributed = config.pluginmanager.hasplugin("dsession")
         self._nodes: list[Any] = []
+        # Why the processes of pytest-xdist have nothing to run, if they say so.
+        self._nothing = ""
         self._interrupt: BaseException | None = None
         # Tests, as the agenda counts them: each may have several results.
         self._finished = 0
@@ -167,8 +169,16 @@ class Reporter:
         self._journals |= {output["dlbench_journal"]} if "dlbench_journal" in output else set()
         self._problems += [output["dlbench_journal_problem"]] if output.get("dlbench_journal_problem") else []
         self._taken += output.get("dlbench_taken", 0)
+        self._nothing = output.get("dlbench_nothing", self._nothing)
         if "dlbench_machine" in output:
             self._config.stash[MACHINE] = codec.convert(output["dlbench_machine"], Machine, "machine")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        finished = yield
+        if self._nothing:
+            pytest.exit(self._nothing, returncode=pytest.ExitCode.NO_TESTS_COLLECTED)
+        return finished
 
     @property
     def _has_session(self) -> bool:

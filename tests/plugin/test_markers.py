@@ -80,3 +80,25 @@ def test_a_malformed_mark_is_reported_by_workers_of_xdist_too(pytester):
     result = pytester.runpytest_subprocess("-p", "xdist", "-n1")
     assert result.ret not in (pytest.ExitCode.OK, pytest.ExitCode.INTERNAL_ERROR)
     result.stdout.fnmatch_lines(["*the mark dlbench of test_it.py::TestSome::test_training: unknown unit 'pp'*"])
+
+
+TWO_MEANINGS = """
+import pytest
+from pytest_dlbench import Metric
+
+@pytest.mark.dlbench(metrics=[Metric(name="tokens", unit="tokens", better="higher")])
+def test_one(dlbench):
+    pass
+
+@pytest.mark.dlbench(metrics=[Metric(name="tokens", unit="bytes", better="higher")])
+def test_other(dlbench):
+    pass
+"""
+
+
+def test_a_metric_with_two_meanings_fails_the_tests_of_workers(pytester):
+    pytester.makepyfile(test_it=TWO_MEANINGS)
+    result = pytester.runpytest_subprocess("-p", "xdist", "-n1")
+    result.assert_outcomes(errors=2)
+    result.stdout.fnmatch_lines(["*test_it.py::test_other declare different metrics named 'tokens'*"])
+    assert "crashed" not in result.stdout.str()

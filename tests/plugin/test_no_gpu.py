@@ -40,6 +40,15 @@ def test_gpus_by_marks_end_the_session_after_collection(suite, expression):
     assert not (suite.path / ".dlbench").exists()
 
 
+@pytest.mark.parametrize("processes", ["-n1", "-n2"])
+def test_gpus_by_marks_end_a_session_of_several_processes_with_the_same_line(suite, processes):
+    result = suite.run("-m", "gpu", processes)
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    result.stdout.fnmatch_lines([f"*{HIDDEN}*"])
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")
+    assert not (suite.path / ".dlbench").exists()
+
+
 def test_a_gpu_of_this_machine_is_not_asked_for_where_hosts_are_leased(suite):
     result = suite.run("-m", "gpu", "--dlbench-on=srun", "-rs")
     assert "no GPU on this machine" not in result.stdout.str()
