@@ -41,16 +41,18 @@ class Inlet:
         """Show what has come, and remove the pipe."""
         os.write(self._pipe, b"\n")
         self._reader.join()
+        os.close(self._pipe)
         self._folder.cleanup()
 
     def _read(self) -> None:
-        with os.fdopen(self._pipe, "rb", buffering=0) as lines:
-            read = b""
-            while chunk := lines.read(LINE_BYTES):
-                *whole, read = (read + chunk).split(b"\n")
-                for line in whole:
-                    if not line:
-                        return
+        read = b""
+        while chunk := os.read(self._pipe, LINE_BYTES):
+            *whole, read = (read + chunk).split(b"\n")
+            for line in whole:
+                if not line:
+                    return
+                # Without a reader the processes would fill the pipe, and closing it would wait for room.
+                with suppress(OSError):
                     self._show(*msgspec.json.decode(line, type=tuple[str, str]))
 
 

@@ -195,8 +195,7 @@ class Reporter:
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         self._interrupt = excinfo.value
-        if isinstance(self.progress, Live):
-            self.progress.clear()
+        self._clear()
 
     # Outermost: by then pytest-xdist's workers have finished, and pytest has written its summary.
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -230,8 +229,13 @@ class Reporter:
     def _close_inlet(self) -> None:
         if self._inlet:
             self._inlet.close()
+        self._clear()
+
+    def _clear(self) -> None:
+        """Erase the progress line, unless the terminal is gone: that must not end what is still to be done."""
         if isinstance(self.progress, Live):
-            self.progress.clear()
+            with suppress(OSError):
+                self.progress.clear()
 
     def _end(self, session: pytest.Session) -> None:
         """Mark the journals: a session that was interrupted, stopped at a failure, or lost a process can be resumed."""

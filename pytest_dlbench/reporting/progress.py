@@ -184,8 +184,9 @@ class Live:
     def clear(self) -> None:
         """Erase the line, to make room for pytest's own output."""
         if self._is_shown:
-            self._screen.write(ERASED)
+            # First: on a terminal that is gone it would fail again and again.
             self._is_shown = False
+            self._screen.write(ERASED)
 
     def _line(self, running: Running, phase: str = "") -> str:
         """Everything known about the run in progress; the name of its case is shortened if the line is too long."""

@@ -1,5 +1,6 @@
 """Lines of progress from the processes of pytest-xdist to the terminal of their controller."""
 
+from errno import EIO
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,19 @@ def test_a_long_line_and_what_controls_a_terminal_are_cut_out():
     assert terminal.written[-1] == "next\n"
     assert "\x1b" not in "".join(terminal.written)
     assert Path(inlet.path).name == "lines"
+
+
+def test_a_terminal_that_is_gone_does_not_end_the_reader():
+    shown = []
+
+    def show(_, text):
+        shown.append(text)
+        raise OSError(EIO, "the terminal is gone")
+
+    inlet = Inlet(show)
+    outlet = Outlet(asked(inlet.path, columns=80, processes=1, is_rewritable=False), "gw0", str)
+    outlet.write("one\n")
+    outlet.write("two\n")
+    inlet.close()
+    assert shown == ["one\n", "two\n"]
+    assert not inlet.path.exists()

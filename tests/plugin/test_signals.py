@@ -157,8 +157,12 @@ class TestAfterOneRun:
 
     @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # pexpect forks; this process has no threads then
     @pytest.mark.usefixtures("begin")
-    def test_a_closed_terminal_leaves_the_files(self, suite, monkeypatch):
+    # With colours, a progress line is on the screen.
+    @pytest.mark.parametrize("colours", ["0", "1"])
+    def test_a_closed_terminal_leaves_the_files(self, suite, monkeypatch, colours):
         monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setenv("PY_COLORS", colours)
+        monkeypatch.delenv("CI", raising=False)
         command = ["-c", PYTEST, "--dlbench-scale=smoke", "--dlbench-json=all.json"]
         child = pexpect.spawn(sys.executable, command, cwd=str(suite.path), timeout=60)
         session = Session(suite.path, psutil.Process(child.pid))

@@ -122,6 +122,19 @@ def test_an_erased_line_is_not_erased_again(terminal):
     assert terminal.written.count(CLEARED) == 1
 
 
+def test_on_a_terminal_that_is_gone_clearing_is_tried_once(terminal, monkeypatch):
+    progress = live(terminal)
+    progress.run_started(CASE, 0, 3)
+
+    def fail(_):
+        raise OSError("the terminal is gone")
+
+    monkeypatch.setattr(terminal, "write", fail)
+    with pytest.raises(OSError, match="gone"):
+        progress.clear()
+    progress.clear()
+
+
 # Without a terminal
 
 
