@@ -7,7 +7,7 @@ import pytest
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.judging.sides import compare_sides
 from pytest_dlbench.records import CaseOutcome
-from pytest_dlbench.records.reasons import NotStored
+from pytest_dlbench.records.reasons import Missing
 from tests.doubles import records
 
 TOLERANCES = {"peak_rss": 0.2, "perplexity": 0.05}
@@ -20,10 +20,10 @@ def of_text(factor=1.0):
 
 @pytest.mark.parametrize(
     ("factor", "outcome"),
-    [(1.0, CaseOutcome.INCONCLUSIVE), (0.5, CaseOutcome.INCONCLUSIVE), (2, CaseOutcome.REGRESSED)],
+    [(1.0, CaseOutcome.INCOMPARABLE), (0.5, CaseOutcome.INCOMPARABLE), (2, CaseOutcome.REGRESSED)],
 )
-def test_what_only_the_candidate_has_leaves_the_case_open(factor, outcome):
+def test_a_case_is_not_comparable_by_what_only_the_candidate_has(factor, outcome):
     old, new = records.record(), records.record(of_text(factor))
     found, verdicts, reasons = compare_sides(old, new, TOLERANCES, METRICS)
     assert (found, [one.metric for one in verdicts]) == (outcome, ["peak_rss"])
-    assert reasons[-1] == NotStored(metrics=("perplexity",))
+    assert reasons[-1] == Missing(metrics=("perplexity",), side="baseline")
