@@ -13,8 +13,8 @@ from pytest_dlbench import judging
 from pytest_dlbench.cli.output import Commands, answer, command, complain
 from pytest_dlbench.errors import DlbenchError, FileFormatError, OptionError, unknown_name
 from pytest_dlbench.judging import Metrics
-from pytest_dlbench.records import Baseline, BaselineSession, CaseOutcome, Record, codec
-from pytest_dlbench.records.reasons import Reason, Saved
+from pytest_dlbench.records import Baseline, BaselineSession, CaseOutcome, Record, Run, codec
+from pytest_dlbench.records.reasons import NotExamined, Reason, Saved
 from pytest_dlbench.reporting import cautions, explain, figures, terminal
 from pytest_dlbench.storing import BaselineStore
 from pytest_dlbench.storing.baselines import both_sides, decode, encode, read_file, unverified
@@ -287,13 +287,17 @@ def _portable(asked: argparse.Namespace) -> int:
     from pytest_dlbench.workflows import baseline_gate  # noqa: PLC0415
 
     def add(store: BaselineStore, case: Recorded, metrics: Metrics) -> Saved:
-        # A busy machine changes no figure that is stored.
-        sound = replace(case.record, runs=tuple(replace(run, invalid=()) for run in case.record.runs))
+        sound = replace(case.record, runs=tuple(map(_undisturbed, case.record.runs)))
         if why := "; ".join(_problems(sound, sides.refusal(sound))):
             raise DlbenchError(why)
         return baseline_gate.add_portable(store, case.record, asked.reason, metrics=metrics)
 
     return _add_each(asked, "dlbench baseline portable", of_case, add)
+
+
+def _undisturbed(run: Run) -> Run:
+    """The run as if its machine had been idle: a busy one changes no figure that is portable."""
+    return replace(run, invalid=tuple(found for found in run.invalid if isinstance(found, NotExamined)))
 
 
 def _problems(record: Record, refusal: Reason | None) -> list[str]:

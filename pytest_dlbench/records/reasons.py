@@ -376,8 +376,16 @@ class NotTimed(Tagged, frozen=True, kw_only=True):
     """Other runs may have used the machine at the same time."""
 
 
-Trouble = Waited | Stolen | Swapped | Overheated | OnBattery | GpuSlowed | GpuShared | StepsUnclear | NotTimed
-"""Why the figures of a run are the machine's, not the framework's."""
+class NotExamined(Tagged, frozen=True, kw_only=True):
+    """The run ended, and what was to examine it did not: ``said`` is the exception that prevented that."""
+
+    said: str
+
+
+Trouble = (
+    Waited | Stolen | Swapped | Overheated | OnBattery | GpuSlowed | GpuShared | StepsUnclear | NotTimed | NotExamined
+)
+"""Why the figures of a run are the machine's, not the framework's, or why nobody knows."""
 
 
 class InvalidRun(Part, frozen=True, kw_only=True):

@@ -104,6 +104,11 @@ def _not_timed(_: of.NotTimed) -> str:
     return "it was not timed: other runs may have used the machine at the same time"
 
 
+@trouble.register
+def _not_examined(found: of.NotExamined) -> str:
+    return f"nothing examined whether it is plausible and undisturbed: {found.said}"
+
+
 @singledispatch
 def _sentences(caution: object, _: Metrics) -> Iterator[str]:
     raise TypeError(f"no sentence for {type(caution).__name__}")

@@ -16,6 +16,7 @@ from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.records.problems import SameVersions
 from pytest_dlbench.records.reasons import SequentialPairs
 from pytest_dlbench.running import alternating
+from pytest_dlbench.running.examination import examined_and_kept
 from pytest_dlbench.running.hosts.host import Host, Hosts
 from pytest_dlbench.running.hosts.leases import Leases, LostError
 from pytest_dlbench.running.hosts.local import THIS_MACHINE
@@ -57,7 +58,8 @@ class Pairs:
     ``examine`` finds an invalid run is repeated, at most ``repeats`` times in total, unless ``keeps_invalid``.
     ``recorded`` may have the pair of two specs, in this order, and an index; it is not run then. ``sequential``
     says why runs are back to back, None while steps alternate. Both runs of a pair are on one of the ``hosts``; if that
-    is lost, the pair is repeated on another one.
+    is lost, the pair is repeated on another one. If ``examine`` raises, the runs that are not examined by then are kept
+    as invalid ones.
     """
 
     baseline: RunSpec
@@ -165,12 +167,13 @@ class Pairs:
         except alternating.TooLittleMemoryError:
             self.sequential = SequentialPairs(cause="memory")
             return None
-        examined = [self.examine(spec, run) for spec, run in zip(drawn.values(), runs, strict=False)]
-        pair = dict(zip(drawn, examined, strict=False))
+        both = list(zip(drawn.values(), runs, strict=False))
+        found = examined_and_kept(both, self.examine, lambda runs: self._keep(drawn, runs))
+        pair = dict(zip(drawn, found, strict=False))
         is_disturbed = self._was_disturbed(drawn, pair)
         for place, (name, run) in enumerate(pair.items()):
-            self._keep(place, name, drawn[name], run, index)
-        self._raise_unfinished(*examined)
+            self._show(place, name, drawn[name], run, index)
+        self._raise_unfinished(*found)
         return None if is_disturbed else pair
 
     def _was_disturbed(self, drawn: Mapping[str, RunSpec], pair: Mapping[str, Run]) -> bool:
@@ -204,17 +207,22 @@ class Pairs:
         side = f"{name}, {spec.framework.name}"
         self.progress.run_started(self.candidate.case, 2 * index + place, self._runs(index), side)
         placed = _placed(host, name)
-        run = self.examine(placed, host.train(placed, index, self._hooks(name)))
-        self._keep(place, name, spec, run, index)
+        made = host.train(placed, index, self._hooks(name))
+        (run,) = examined_and_kept([(placed, made)], self.examine, lambda runs: self._keep({name: spec}, runs))
+        self._show(place, name, spec, run, index)
         self._raise_unfinished(run)
         return run
 
-    def _keep(self, place: int, name: str, spec: RunSpec, run: Run, index: int) -> None:
-        self.keep(spec, run)
+    def _keep(self, specs: Mapping[str, RunSpec], runs: Sequence[Run]) -> None:
+        """Keep the runs of these sides, or that of the first alone."""
+        for (name, spec), run in zip(specs.items(), runs, strict=False):
+            self.keep(spec, run)
+            if run.outcome in (RunOutcome.FINISHED, RunOutcome.DIVERGED):
+                self.counted[name].append(run)
+
+    def _show(self, place: int, name: str, spec: RunSpec, run: Run, index: int) -> None:
         side = f"{name}, {spec.framework.name}"
         self.progress.run_finished(self.candidate.case, run, 2 * index + place, self._runs(index), side)
-        if run.outcome in (RunOutcome.FINISHED, RunOutcome.DIVERGED):
-            self.counted[name].append(run)
 
     def _raise_unfinished(self, *runs: Run) -> None:
         for run in runs:

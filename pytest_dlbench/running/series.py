@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from pytest_dlbench.records import Case, Run, RunOutcome
+from pytest_dlbench.running.examination import examined_and_kept
 from pytest_dlbench.running.hosts.host import Hosts
 from pytest_dlbench.running.hosts.leases import Leases, LostError
 from pytest_dlbench.running.hosts.local import THIS_MACHINE
@@ -42,7 +43,7 @@ def train_series(
     at most ``repeats`` times in the whole series; only the last repetition is returned. ``first`` is the index of the
     first run among the runs of its case, from 0. ``recorded`` may have the run of an index, which is not made then. If
     the device does not become free in time, that is the only run. If the host of a run is lost, the run is repeated on
-    another one of ``hosts``.
+    another one of ``hosts``. If ``examine`` raises, the run is kept as an invalid one.
     """
     hooks = replace(hooks, phase_began=progress.phase_began)
     with ExitStack() as lease:
@@ -102,5 +103,5 @@ def _made(
     except DeviceBusyError as error:
         run = not_started(spec, index, error)
     # With the device that is leased, on which the machine's speed is measured.
-    keep(run := examine(leases.specs[0], run))
+    (run,) = examined_and_kept([(leases.specs[0], run)], examine, lambda runs: keep(*runs))
     return run

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pytest_dlbench.errors import OptionError
 from pytest_dlbench.records import Run, RunOutcome
+from pytest_dlbench.records.reasons import NotExamined
 from pytest_dlbench.storing.files import write_whole
 from pytest_dlbench.storing.journal import Entry, Journal, Resumption, read_journal
 
@@ -62,6 +63,9 @@ class FinishedRuns:
 def _fits(entry: Entry, case: str, seed: int, conditions: str) -> bool:
     run = entry.run
     if run is None or run.outcome is not RunOutcome.FINISHED:
+        return False
+    # Nobody knows whether its figures are plausible, and the state of its machine is gone.
+    if any(isinstance(trouble, NotExamined) for trouble in run.invalid):
         return False
     return (run.case, run.seed, entry.conditions) == (case, seed, conditions)
 

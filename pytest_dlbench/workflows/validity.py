@@ -13,6 +13,7 @@ from pytest_dlbench.judging.utilisation import has_convolutions, step_flops, ste
 from pytest_dlbench.records import Inference, MachineSpeed, Run, RunOutcome
 from pytest_dlbench.records.problems import OtherOutputs, Problem
 from pytest_dlbench.records.reasons import NotTimed
+from pytest_dlbench.running.examination import said
 from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
 from pytest_dlbench.running.speed import machine_speed
 from pytest_dlbench.workflows.gpu_speed import gpu_speed
@@ -53,9 +54,8 @@ class Examiner:
             if run.outcome is not RunOutcome.FINISHED:
                 return run
         if not spec.is_timed:
-            return replace(run, invalid=(NotTimed(),), hooked=hooked(run, self.metrics))
-        measured = self._placed(spec, _with_flaw(run))
-        measured = replace(measured, hooked=hooked(measured, self.metrics))
+            return self._hooked(replace(run, invalid=(NotTimed(),)))
+        measured = self._hooked(self._placed(spec, _with_flaw(run)))
         # The algorithms of a program may be any.
         may_save = not isinstance(spec, NetworkSpec) or has_convolutions(spec.network)
         wrong = impossible(measured, has_convolutions=may_save, device=spec.case.device)
@@ -64,6 +64,16 @@ class Examiner:
         valid = examined(measured)
         unclear = unchecked(measured, spec.case.device)
         return replace(valid, invalid=(*valid.invalid, unclear)) if unclear else valid
+
+    def _hooked(self, run: Run) -> Run:
+        """The run with the values of hooks' metrics. An exception of one is why that value is absent, and no more."""
+        values, absent = dict[str, float](), dict[str, str]()
+        for name, metric in self.metrics.items():
+            try:
+                values |= hooked(run, {name: metric})
+            except Exception as error:
+                absent[name] = said(error)
+        return replace(run, hooked=values, absent={**run.absent, **absent})
 
     def remember(self, spec: RunSpec, run: Run) -> None:
         """Compare the outputs of later runs with those of this one, which an interrupted session has examined."""

@@ -7,7 +7,7 @@ import pytest
 
 from pytest_dlbench.cli.main import main
 from pytest_dlbench.records import PORTABLE, CaseOutcome, RunOutcome
-from pytest_dlbench.records.reasons import NotTimed
+from pytest_dlbench.records.reasons import NotExamined, NotTimed
 from pytest_dlbench.storing import BaselineStore
 from tests.doubles import records, sessions
 
@@ -356,6 +356,13 @@ def test_what_does_not_depend_on_the_machine_is_stored_of_recorded_sessions(stor
     assert session.values["accuracy"] == (0.95, 0.95, 0.95)
     assert "step_time" not in session.medians
     assert f"baselines/portable/{CASE}.json" in capsys.readouterr().out
+
+
+def test_runs_that_nothing_examined_are_refused(store, tmp_path, capsys):
+    runs = [replace(run, invalid=(NotExamined(said="KeyboardInterrupt"),)) for run in records.runs()]
+    assert portable(sessions.write(tmp_path, "a", runs), "--all") == 1
+    assert "nothing examined" in capsys.readouterr().err
+    assert store.read(records.case(), PORTABLE) is None
 
 
 def test_runs_that_failed_or_are_too_few_are_refused(store, tmp_path, capsys):

@@ -57,6 +57,37 @@ def test_a_samplers_figure_is_in_the_record_and_in_the_table(metered):
     result.stdout.fnmatch_lines(["case * plug_energy *verdict", "numpy-softmax-digits-cpu * J *no_baseline"])
 
 
+INFERENCE = """
+import pytest
+
+@pytest.mark.inference
+def test_inference(dlbench, framework, model, dataset, device):
+    dlbench.infer(framework, model, dataset, device)
+"""
+
+
+def inferred(suite):
+    """The run of a session that infers."""
+    suite.pytester.makepyfile(test_suite=INFERENCE)
+    result = suite.run("--dlbench-runs=1")
+    assert result.ret == 0, result.stdout.str()
+    (journal,) = (suite.path / ".dlbench").glob("*.jsonl")
+    return json.loads(journal.read_text().splitlines()[0])["run"]
+
+
+def test_inference_has_no_value_of_a_metric_of_training(metered):
+    run = inferred(metered(1))
+    assert run["usage"]["infer"]["readings"]["plug_joules"] > 0
+    assert run["hooked"] == {}
+    assert "plug_energy" not in run["absent"]
+
+
+def test_a_metric_that_raises_costs_no_run(metered):
+    suite = metered(1)
+    suite.conftest = suite.conftest.replace('"purpose": "training", ', "")
+    assert inferred(suite)["absent"]["plug_energy"] == "KeyError: 'train'"
+
+
 def test_each_phase_has_what_the_meter_showed_at_its_ends(metered):
     suite = metered(1)
     suite.run("--dlbench-runs=1")

@@ -12,6 +12,8 @@ import pexpect
 import psutil
 import pytest
 
+from pytest_dlbench.records import RunOutcome
+from pytest_dlbench.records.reasons import NotExamined
 from pytest_dlbench.running import devices
 from pytest_dlbench.sampling import survivors
 from pytest_dlbench.sampling.survivors import DRIVER
@@ -214,6 +216,28 @@ def test_a_signal_between_the_runs_and_the_end_loses_no_result(suite, begin, lin
     assert session.process.returncode == status, output
     assert session.case()["result"]["outcome"] == "no_baseline"
     assert [bool(entry.run) for entry in session.entries()][:2] == [True, False]
+
+
+EXAMINED = """
+from pytest_dlbench.workflows.validity import Examiner
+def examine(*_):
+    os.kill(os.getpid(), signal.SIGTERM)
+Examiner.examine = examine
+"""
+
+
+@pytest.mark.parametrize(("options", "runs"), [((), 1), (("--dlbench-ab=other,numpy",), 2)], ids=["single", "pair"])
+def test_a_signal_between_a_run_and_its_examination_loses_no_run(suite, begin, options, runs):
+    suite.write(more={"other": "clocked"})
+    conftest = suite.path / "conftest.py"
+    conftest.write_text(f"import os, signal\n{EXAMINED}\n{conftest.read_text()}")
+    session = begin("--dlbench-runs=1", *options)
+    output = session.process.communicate(timeout=PATIENCE_SECONDS)[0]
+    assert session.process.returncode == STATUS[signal.SIGTERM], output
+    kept = [entry.run for entry in session.entries() if entry.run]
+    assert [run.outcome for run in kept] == [RunOutcome.FINISHED] * runs
+    assert [run.invalid for run in kept] == [(NotExamined(said="TerminatedError: SIGTERM received"),)] * runs
+    assert session.case()["result"]["reasons"][0]["kind"] == "interrupted"
 
 
 def test_a_signal_that_the_caller_ignores_stays_ignored(begin):

@@ -97,6 +97,10 @@ TROUBLES = [
         "its steps were checked 2 times while others used 1.2 CPUs, and seemed not alike",
     ),
     (of.NotTimed(), "it was not timed: other runs may have used the machine at the same time"),
+    (
+        of.NotExamined(said="KeyboardInterrupt"),
+        "nothing examined whether it is plausible and undisturbed: KeyboardInterrupt",
+    ),
     ("others used 1.7 CPUs", "others used 1.7 CPUs"),
 ]
 

@@ -15,7 +15,7 @@ import pytest
 
 from pytest_dlbench.judging import METRICS, alternation
 from pytest_dlbench.records import Run, RunOutcome
-from pytest_dlbench.records.reasons import SequentialPairs
+from pytest_dlbench.records.reasons import NotExamined, SequentialPairs
 from pytest_dlbench.running import alternating, connection, dialogue, launch, pinning
 from pytest_dlbench.running.alternating import train_pair, turns
 from pytest_dlbench.running.pairs import Pairs, UnfinishedError
@@ -55,7 +55,7 @@ def began(run: Run) -> dict[int, float]:
     return dict(run.training.resumed)
 
 
-def unlocked_pairs(baseline, candidate, recorded=lambda *_: None):
+def unlocked_pairs(baseline, candidate, recorded=lambda *_: None, examine=lambda _, run: run):
     kept = []
     pairs = Pairs(
         baseline=baseline,
@@ -64,7 +64,7 @@ def unlocked_pairs(baseline, candidate, recorded=lambda *_: None):
         keep=lambda _, run: kept.append(run),
         progress=Silent(),
         limit=3,
-        examine=lambda _, run: run,
+        examine=examine,
         repeats=0,
         keeps_invalid=False,
         recorded=recorded,
@@ -317,6 +317,33 @@ class TestPairs:
         assert again.sequential == first.sequential
         assert not alternation.is_alternating(old, new)
         assert kept_again == []
+
+    @pytest.mark.parametrize("examined", [0, 1])
+    def test_keep_both_runs_of_a_pair_whose_examination_is_prevented(self, plain, examined):
+        seen = []
+
+        def examine(_, run):
+            if len(seen) == examined:
+                raise KeyboardInterrupt
+            seen.append(run)
+            return run
+
+        with pairs_of(plain, plain, examine=examine) as (pairs, kept), pytest.raises(KeyboardInterrupt):
+            pairs.next()
+        assert [run.outcome for run in kept] == [RunOutcome.FINISHED] * 2
+        prevented = (NotExamined(said="KeyboardInterrupt"),)
+        assert [run.invalid for run in kept] == [()] * examined + [prevented] * (2 - examined)
+        assert [len(runs) for runs in pairs.counted.values()] == [1, 1]
+
+    def test_keep_a_run_that_was_made_alone_too(self, plain):
+        def examine(_, run):
+            raise KeyboardInterrupt
+
+        with pairs_of(plain, plain, examine=examine) as (pairs, kept):
+            pairs.sequential = SequentialPairs(cause="memory")
+            with pytest.raises(KeyboardInterrupt):
+                pairs.next()
+        assert [run.invalid for run in kept] == [(NotExamined(said="KeyboardInterrupt"),)]
 
     def test_keep_both_runs_of_a_pair_that_did_not_finish(self, folder, plain):
         late = spec("diverges_late", folder, steps=STEPS)

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from pytest_dlbench.records import RunOutcome
+from pytest_dlbench.records.reasons import NotExamined
 from pytest_dlbench.running import devices, pinning
 from pytest_dlbench.running.progress import Silent
 from pytest_dlbench.running.series import train_series
@@ -127,6 +128,30 @@ class TestSeries:
         )
         assert [run.index for run in kept] == [0, 0, 0, 1]
         assert all(run.invalid for run in runs)
+
+    @pytest.mark.parametrize(
+        ("error", "said"),
+        [(KeyboardInterrupt(), "KeyboardInterrupt"), (OSError(28, "full"), "OSError: [Errno 28] full")],
+    )
+    def test_keeps_a_finished_run_whose_examination_is_prevented(self, tmp_path, error, said):
+        def examine(_, run):
+            raise error
+
+        kept = []
+        with pytest.raises(type(error)):
+            train_series(spec("numpy_softmax", tmp_path), 2, keep=kept.append, progress=Silent(), examine=examine)
+        (run,) = kept
+        assert (run.outcome, len(run.training.losses)) == (RunOutcome.FINISHED, 8)
+        assert run.invalid == (NotExamined(said=said),)
+
+    def test_keeps_one_that_did_not_finish_as_it_is(self, tmp_path):
+        def examine(_, run):
+            raise KeyboardInterrupt
+
+        kept = []
+        with pytest.raises(KeyboardInterrupt):
+            train_series(spec("raises", tmp_path), 2, keep=kept.append, progress=Silent(), examine=examine)
+        assert [(run.outcome, run.invalid) for run in kept] == [(RunOutcome.FAILED, ())]
 
     def test_ends_with_the_first_run_that_does_not_finish(self, tmp_path):
         runs = train_series(spec("raises", tmp_path), 3, keep=[].append, progress=Silent())

@@ -5,6 +5,8 @@ from unittest.mock import ANY
 
 import pytest
 
+from pytest_dlbench.judging.metric import Metric
+from pytest_dlbench.judging.metrics import METRICS, extended
 from pytest_dlbench.judging.sanity import suspicion
 from pytest_dlbench.model import Cosine
 from pytest_dlbench.records import ComputeDevice, MachineSpeed, RunOutcome
@@ -208,6 +210,20 @@ class TestUtilisation:
         assert run.flop_utilisation == pytest.approx(share * 2 * 2 * 60 * 16 / 0.002 / 1e9)
         # The work is that of all hosts.
         assert run.work.flops == 2 * 2 * 60 * 16
+
+
+@pytest.mark.parametrize("changes", [{}, {"is_timed": False}], ids=["timed", "untimed"])
+def test_a_hooks_metric_that_raises_has_no_value_and_costs_no_run(folder, changes):
+    def wrong(run):
+        return run.usage["infer"].readings["plug_joules"]
+
+    asked = spec("clocked", folder, **changes)
+    added = [Metric(name="wrong", unit="J", better="lower", value=wrong)]
+    added.append(Metric(name="right", unit="J", better="lower", value=lambda _: 7.0))
+    run = Examiner(probe=probing(speed(1e12)), metrics=extended(METRICS, added)).examine(asked, train_once(asked, 0))
+    assert run.outcome is RunOutcome.FINISHED
+    assert run.hooked == {"right": 7.0}
+    assert run.absent["wrong"] == "KeyError: 'infer'"
 
 
 def test_a_run_that_did_not_finish_is_unchanged(examined):
