@@ -188,8 +188,10 @@ def _own(phase: Usage, run: Run, other: Run, later: float) -> Usage:
     """Training without the other's use of the processors; means over all of them stay those of the whole time."""
     alternation = _alternation(other)
     assert alternation is not None
-    whole = sum(sum(_alternated_seconds(side)) for side in (run, other))
-    others = sum(alternation.cpu_seconds) / max(whole, 1e-9) + _others_cpus(phase, run, other, later)
+    own, whole = sum(_alternated_seconds(run)), sum(sum(_alternated_seconds(side)) for side in (run, other))
+    # The phase's means are weighted by this side's own time, of which only a part may have alternated.
+    share = own / max(phase.wall_seconds, 1e-9)
+    others = share * sum(alternation.cpu_seconds) / max(whole, 1e-9) + _others_cpus(phase, run, other, later)
     return replace(
         phase,
         foreign_cpus=max(phase.foreign_cpus - others, 0.0),
