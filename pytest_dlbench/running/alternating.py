@@ -80,14 +80,16 @@ def train_pair(
         return _at_once(replace(first, cores=own), replace(second, cores=others), index, order, hooks)
     one, other = _attempt(first, index, hooks[0]), _attempt(second, index, hooks[1])
     with one:
-        has_begun = one.proceed()
-        if has_begun and not _fits(one.pid):
+        is_waiting = one.proceed()
+        if is_waiting and not _fits(one.pid):
             raise TooLittleMemoryError
-        if has_begun:
+        # It may have finished before its steps would alternate; the other one is its pair nevertheless.
+        both = is_waiting or one.has_finished
+        if both:
             with other:
                 other.proceed()
                 _take_turns(one, other, order)
-    return _apart(one, other) if has_begun else (one.run(),)
+    return _apart(one, other) if both else (one.run(),)
 
 
 def _at_once(first: RunSpec, second: RunSpec, index: int, order: Random, hooks: Sequence[RunHooks]) -> tuple[Run, Run]:

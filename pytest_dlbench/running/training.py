@@ -119,6 +119,11 @@ class Attempt:
         self.seconds += monotonic() - began
 
     @property
+    def has_finished(self) -> bool:
+        """Whether it has ended as it should."""
+        return self._end is not None and self._end.outcome is RunOutcome.FINISHED
+
+    @property
     def pid(self) -> int:
         """The process id of the first worker."""
         return self._workers.pids[0]

@@ -257,6 +257,17 @@ def test_the_neighbour_does_not_change_the_peak_of_memory(folder, plain):
     assert METRICS["peak_rss"].read(shared) == pytest.approx(METRICS["peak_rss"].read(alone), rel=0.03)
 
 
+@pytest.mark.parametrize("memory", [0, inf])
+@pytest.mark.parametrize("steps", [(1, 1), (1, STEPS), (STEPS, 1)])
+def test_a_side_that_finishes_before_its_turn_has_its_pair(folder, steps, memory, monkeypatch):
+    """``memory`` decides whether both start at once."""
+    monkeypatch.setattr(alternating, "FRAMEWORK_BYTES", memory)
+    runs = train_pair(*(spec("numpy_softmax", folder, steps=number) for number in steps), 0, Random(1))
+    assert [run.outcome for run in runs] == [RunOutcome.FINISHED] * 2
+    assert tuple(len(run.training.losses) for run in runs) == steps
+    assert no_process_is_left()
+
+
 def test_if_the_first_fails_before_its_turn_the_second_does_not_start(folder, plain):
     (run,) = train_pair(spec("crashes", folder, steps=STEPS), plain, 0, Random(1))
     assert run.outcome is RunOutcome.CRASHED
@@ -338,6 +349,13 @@ class TestPairs:
         assert again.sequential == first.sequential
         assert not alternation.is_alternating(old, new)
         assert kept_again == []
+
+    def test_of_a_single_step_have_both_runs(self, folder):
+        single = spec("numpy_softmax", folder, steps=1)
+        with pairs_of(single, single) as (pairs, kept):
+            old, new = pairs.next()
+        assert len(kept) == 2
+        assert not alternation.is_alternating(old, new)
 
     @pytest.mark.parametrize("examined", [0, 1])
     def test_keep_both_runs_of_a_pair_whose_examination_is_prevented(self, plain, examined):
