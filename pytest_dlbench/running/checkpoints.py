@@ -1,6 +1,5 @@
 """Trainings that are saved, and a second process that goes on from the checkpoint: its losses must be the same."""
 
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import zip_longest
@@ -12,7 +11,6 @@ from pytest_dlbench.records.problems import NotResumed
 from pytest_dlbench.running import messages
 from pytest_dlbench.running.failures import NotDoneError
 from pytest_dlbench.running.run_spec import NetworkSpec
-from pytest_dlbench.sampling.survivors import PREFIX
 
 # Of losses, relative: what other builders of a network may differ by, too.
 BOUNDS = {"float64": 1e-12}
@@ -21,13 +19,12 @@ OTHERS = 1e-5
 DRAWING = frozenset({"dropout"})
 
 
-def train_and_resume(spec: NetworkSpec, train: Callable[[NetworkSpec], Run]) -> Run:
-    """A run with a checkpoint, and what a second process read of it; how that ended is how the run ended."""
-    with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder:
-        run = train(replace(spec, checkpoint=Path(folder)))
-        if run.checkpoint is None or run.outcome is not RunOutcome.FINISHED:
-            return run
-        resumed = train(replace(spec, checkpoint=Path(folder), resumes=run.checkpoint))
+def train_and_resume(spec: NetworkSpec, folder: Path, train: Callable[[NetworkSpec], Run]) -> Run:
+    """A run with a checkpoint in a folder, and what a second process read of it, whose end is that of the run."""
+    run = train(replace(spec, checkpoint=folder))
+    if run.checkpoint is None or run.outcome is not RunOutcome.FINISHED:
+        return run
+    resumed = train(replace(spec, checkpoint=folder, resumes=run.checkpoint))
     return replace(
         run,
         outcome=resumed.outcome,

@@ -59,12 +59,26 @@ def train_once(spec: RunSpec, index: int, hooks: RunHooks = NO_HOOKS) -> Run:
         return not_run(spec, index, end)
     assert isinstance(spec.place, Place)
     if isinstance(spec, NetworkSpec) and spec.is_saved:
-        once = replace(spec, is_saved=False)
-        return train_and_resume(once, lambda part: train_once(part, index, hooks))
+        return _saved(replace(spec, is_saved=False), index, hooks)
     with Attempt(spec, spec.place, index, hooks) as attempt:
         while attempt.proceed():
             pass
     return attempt.run()
+
+
+def _saved(spec: NetworkSpec, index: int, hooks: RunHooks) -> Run:
+    """One run with a checkpoint, in a folder that is gone afterwards."""
+    with ExitStack() as blocks:
+        try:
+            folder = Path(blocks.enter_context(_temporary()))
+        except OSError as error:
+            return not_run(spec, index, End(outcome=RunOutcome.FAILED, problem=_not_prepared(error)))
+        return train_and_resume(spec, folder, lambda part: train_once(part, index, hooks))
+
+
+def _temporary() -> tempfile.TemporaryDirectory[str]:
+    """A folder for the files of a run; raises OSError."""
+    return tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True)
 
 
 class Attempt:
@@ -96,7 +110,7 @@ class Attempt:
 
     def _start(self, blocks: ExitStack) -> None:
         """Write the inputs and start the workers; raises OSError."""
-        folder = Path(blocks.enter_context(tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True)))
+        folder = Path(blocks.enter_context(_temporary()))
         # Everything that costs the driver time happens before the worker starts; after that the driver sleeps.
         dialogue, module, inputs = _prepared(self.spec, self._seed, folder)
         environment = _environment(self.spec, self._place, folder.name)

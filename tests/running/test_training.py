@@ -173,10 +173,13 @@ class TestTimeout:
 
 
 class TestNotPrepared:
-    def test_without_a_folder_for_its_files_a_run_fails_with_what_the_system_said(self, run, tmp_path, monkeypatch):
+    @pytest.mark.parametrize("is_saved", [False, True])
+    def test_without_a_folder_for_its_files_a_run_fails_with_what_the_system_said(
+        self, run, tmp_path, monkeypatch, is_saved
+    ):
         gone = tmp_path / "gone"
         monkeypatch.setattr("tempfile.tempdir", str(gone))
-        failed = run("numpy_softmax")
+        failed = run("numpy_softmax", is_saved=is_saved)
         assert failed.outcome is RunOutcome.FAILED
         assert isinstance(failed.problem, NotPrepared)
         assert (failed.problem.folder, failed.problem.free_bytes) == (str(gone), None)
