@@ -31,8 +31,9 @@ examples:
 exit status: 0 all read, 1 a file is damaged (the rest is shown), 2 usage error, or no such case
 """
 TABLE = """
-One table for all cases that differ only in framework and threads, with frameworks as columns and thread counts as rows.
---json prints the cases.
+One table for all cases of a machine that differ only in framework and threads, with frameworks as rows and thread
+counts as columns. Of several sessions of a case, the newest valid one counts; a line below the table names the cases
+that have figures, but no valid ones. --json prints all cases.
 
 examples:
   dlbench runs table .dlbench/*.jsonl
@@ -153,7 +154,7 @@ def _table(asked: argparse.Namespace) -> int:
     answer(
         asked,
         codec.builtins(results),
-        side_by_side.markdown(results, judging.stored(case.record for case in found.cases)),
+        side_by_side.markdown(found.cases, judging.stored(case.record for case in found.cases)),
     )
     return complain(found.damages) if results else 1
 

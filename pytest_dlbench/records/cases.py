@@ -67,6 +67,12 @@ def plain_name(framework: str) -> str:
     return framework.partition("==")[0].partition("@")[0]
 
 
+def label_of(case: Case) -> str:
+    """What begins the id of a case, before its framework: ``training``; empty if its framework is not in the id."""
+    label, found, _ = case.id.partition(f"-{case.framework}-")
+    return label if found else ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """What must be the same on both sides of a comparison.

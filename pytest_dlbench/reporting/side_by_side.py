@@ -1,56 +1,108 @@
-"""Frameworks side by side: one row per framework, for each model, data set and device."""
+"""Frameworks side by side: one row per framework, for each model, data set, device and machine."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from pytest_dlbench.judging import METRICS, Metric, Metrics, shown_in
+from pytest_dlbench.judging import METRICS, Metric, Metrics, is_sound, shown_in
+from pytest_dlbench.judging.outcomes import UNSOUND
 from pytest_dlbench.planning.sweep import show
 from pytest_dlbench.records import CaseResult
+from pytest_dlbench.records.cases import label_of
 from pytest_dlbench.reporting import figures, foreign, terminal
 from pytest_dlbench.reporting.columns import OWN
+from pytest_dlbench.storing.recorded import Recorded
 
 Row = list[str]
+Seen = tuple[str, CaseResult]
+"""The machine's name and what was found there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Table:
+    title: str
+    headings: Row
+    rows: list[Row]
+    note: str
 
 
 def tables(results: Iterable[CaseResult], metrics: Metrics = METRICS) -> list[str]:
-    """Text tables with a heading each, the fastest framework first."""
+    """Text tables of a session with a heading each, the fastest framework first."""
     lines = []
-    for title, headings, rows in _grouped(results, metrics):
-        grid = terminal.grid(headings[0], right=headings[1:])
-        for row in rows:
+    for table in _tables([("", result) for result in results], metrics):
+        grid = terminal.grid(table.headings[0], right=table.headings[1:])
+        for row in table.rows:
             grid.add_row(*row)
-        lines += [title, *terminal.lines(grid), ""]
+        lines += [table.title, *(terminal.lines(grid) if table.rows else []), *([table.note] if table.note else []), ""]
     return lines
 
 
-def markdown(results: Iterable[CaseResult], metrics: Metrics = METRICS) -> list[str]:
-    """The same as tables in Markdown."""
+def markdown(cases: Iterable[Recorded], metrics: Metrics = METRICS) -> list[str]:
+    """The same of several sessions as tables in Markdown, with the newest figures of a case on each machine."""
     lines = []
-    for title, headings, rows in _grouped(results, metrics):
-        bars = ["---", *["---:"] * (len(headings) - 1)]
-        cells = ([foreign.markdown(cell) for cell in row] for row in (headings, *rows))
+    ordered = sorted(cases, key=lambda case: min((run.began for run in case.record.runs), default=""))
+    for table in _tables([(case.record.context.machine.name, case.result) for case in ordered], metrics):
+        bars = ["---", *["---:"] * (len(table.headings) - 1)]
+        cells = ([foreign.markdown(cell) for cell in row] for row in (table.headings, *table.rows))
         heading, *others = (f"| {' | '.join(row)} |" for row in cells)
-        lines += [f"**{foreign.markdown(title)}**", "", heading, f"| {' | '.join(bars)} |", *others, ""]
+        lines += [f"**{foreign.markdown(table.title)}**", ""]
+        lines += [heading, f"| {' | '.join(bars)} |", *others, ""] if table.rows else []
+        lines += [foreign.markdown(table.note), ""] if table.note else []
     return lines
 
 
-def _grouped(results: Iterable[CaseResult], metrics: Metrics) -> Iterable[tuple[str, Row, list[Row]]]:
-    # Sorted by name; points of a sweep stay in the order in which they were trained.
-    groups: dict[tuple[str, ...], list[CaseResult]] = {}
-    for result in sorted((result for result in results if _is_trained(result)), key=_cell):
-        groups.setdefault((*_cell(result), *_settings(result)), []).append(result)
-    for (model, dataset, device, scale, workers, *settings), group in groups.items():
+def _tables(seen: Sequence[Seen], metrics: Metrics) -> Iterator[_Table]:
+    """The tables; of several results of a case, the last sound one is in there."""
+    for title, group in _grouped(seen).items():
+        sound = [result for result in group if is_sound(result)]
         threads = sorted({result.case.threads for result in group})
-        speeds = [f"samples/s, {count} thread{'s' * (count > 1)}" for count in threads]
         columns = [
-            metric for metric in shown_in("side_by_side", metrics) if not metric.is_optional or _has(group, metric)
+            metric for metric in shown_in("side_by_side", metrics) if not metric.is_optional or _has(sound, metric)
         ]
         # Of recurrent layers, the kernels explain most of the differences.
-        kernels = [OWN["recurrent_kernels"]] if any(result.recurrent_kernels for result in group) else []
-        headings = ["framework", *speeds, *(metric.heading for metric in columns), *kernels, OWN["equal_to"]]
-        title = ", ".join(
-            (f"{model} on {dataset}", device, f"scale {scale}", *([workers] if workers else []), *settings)
+        kernels = [OWN["recurrent_kernels"]] if any(result.recurrent_kernels for result in sound) else []
+        speeds = [f"samples/s, {_threads(count)}" for count in threads]
+        yield _Table(
+            title=title,
+            headings=["framework", *speeds, *(metric.heading for metric in columns), *kernels, OWN["equal_to"]],
+            rows=_rows(sound, threads, columns, metrics, has_kernels=bool(kernels)),
+            note=_unsound(group),
         )
-        yield title, headings, _rows(group, threads, columns, metrics, has_kernels=bool(kernels))
+
+
+def _grouped(seen: Sequence[Seen]) -> dict[str, list[CaseResult]]:
+    """The results by the title of their table; it omits a label and a machine that all have."""
+    # Sorted by name; points of a sweep stay in the order in which they were trained.
+    trained = sorted((one for one in seen if _is_trained(one[1])), key=lambda one: _cell(one[1]))
+    labels = {label_of(result.case) for _, result in trained}
+    machines = {machine for machine, _ in trained}
+    groups: dict[str, list[CaseResult]] = {}
+    for machine, result in trained:
+        label = label_of(result.case) if len(labels) > 1 else ""
+        where = machine if len(machines) > 1 else ""
+        title = ", ".join(filter(None, (*_cell(result), label, *_settings(result), where)))
+        groups.setdefault(title, []).append(result)
+    return groups
+
+
+def _unsound(group: Sequence[CaseResult]) -> str:
+    """Which cases have no sound result, and why: ``not shown: jax with 2 threads (invalid)``."""
+    sound = {_place(result) for result in group if is_sound(result)}
+    reasons = {_place(result): _why(result) for result in group if _place(result) not in sound}
+    shown = (f"{framework} with {_threads(count)} ({why})" for (framework, count), why in reasons.items())
+    return f"not shown: {', '.join(shown)}" if reasons else ""
+
+
+def _place(result: CaseResult) -> tuple[str, int]:
+    return result.case.framework, result.case.threads
+
+
+def _why(result: CaseResult) -> str:
+    """The outcome that makes a result unsound; a verdict does not, but invalid runs do."""
+    return result.outcome.value.replace("_", " ") if result.outcome in UNSOUND else "invalid"
+
+
+def _threads(count: int) -> str:
+    return f"{count} thread{'s' * (count > 1)}"
 
 
 def _is_trained(result: CaseResult) -> bool:
@@ -63,7 +115,8 @@ def _has(group: Sequence[CaseResult], metric: Metric) -> bool:
 
 def _cell(result: CaseResult) -> tuple[str, ...]:
     case = result.case
-    return (case.model, case.dataset, case.device, case.scale, f"{case.workers} workers" if case.workers > 1 else "")
+    workers = f"{case.workers} workers" if case.workers > 1 else ""
+    return f"{case.model} on {case.dataset}", case.device, f"scale {case.scale}", workers
 
 
 def _settings(result: CaseResult) -> Iterable[str]:

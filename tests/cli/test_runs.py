@@ -141,3 +141,14 @@ def test_layers_of_a_case_are_shown_and_printed_as_json(tmp_path, capsys):
 def test_sessions_without_times_of_layers_say_how_to_get_them(journals, capsys):
     assert main(["runs", "layers"]) == 1
     assert capsys.readouterr().out == "no layer was timed: run pytest with --dlbench-layers\n"
+
+
+def test_the_table_of_sessions_of_two_machines_is_one_for_each(journals, capsys):
+    there = records.context(machine=records.machine(name="linux-other-4cores-16gib"))
+    sessions.write(journals, "c", context=there)
+    assert main(["runs", "table", str(journals)]) == 0
+    titles = [line for line in capsys.readouterr().out.splitlines() if line.startswith("**")]
+    assert titles == [
+        f"**mnist-cnn on digits28, cpu, scale quick, {machine}**"
+        for machine in ("linux-acme-2cores-8gib", "linux-other-4cores-16gib")
+    ]

@@ -9,6 +9,7 @@ from typing import Any
 from pytest_dlbench.planning.matrix import AXES
 from pytest_dlbench.planning.sweep import show
 from pytest_dlbench.records import Case, CaseResult, Context, Run, RunOutcome
+from pytest_dlbench.records.cases import label_of
 from pytest_dlbench.reporting import foreign
 
 
@@ -148,12 +149,11 @@ def _measured(judged: Judged, parts: Mapping[str, str], distinguishing: set[str]
 
 def _parts(judged: Judged, sessions: Mapping[str, str]) -> dict[str, str]:
     case = judged.result.case
-    label, *_ = case.id.partition(f"-{case.framework}-")
     settings = {name: foreign.line(f"{name} {show(value)}") for name, value in case.settings.items()}
     return {
         "model": case.model,
         "dataset": case.dataset,
-        "label": label if label != case.id else "",
+        "label": label_of(case),
         "device": case.device,
         **settings,
         "threads": f"{case.threads} thread{'s' * (case.threads != 1)}",
