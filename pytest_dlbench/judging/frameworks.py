@@ -6,7 +6,7 @@ A general claim is made only if the figures support it; it never replaces the ra
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from math import exp, inf, isfinite, log, sqrt
+from math import ceil, exp, inf, isfinite, log, sqrt
 
 import numpy as np
 
@@ -68,19 +68,20 @@ def of_pairs(metric: Metric, pairs: Sequence[Pair], alpha: float = verdicts.ALPH
     """The candidate's figure over the baseline's in one case, as in ``of_runs``, from the differences within pairs.
 
     The gate ends pairs as soon as they decide, which a plain interval would not survive: ``alpha`` is shared by as many
-    looks as the longest comparison has. Raises ValueError for pairs whose figures cannot be compared, and for an alpha
-    outside of the table of levels.
+    looks as the longest pass has, and by as many passes as these pairs need at least. Raises ValueError for pairs whose
+    figures cannot be compared, and for an alpha outside of the table of levels.
     """
     differences = np.array([difference(metric, pair) for pair in pairs])
     if not np.isfinite(differences).all():
         raise ValueError(f"expected comparable figures of {metric.name} in all pairs, got {list(differences)}")
+    passes = ceil(len(pairs) / LAST_LOOK)
     alternated = all(takes_turns(metric, pair) for pair in pairs)
     change = of_mean(
         # They are above 0 where the candidate is worse.
         -differences if metric.better == "higher" else differences,
         run_sd=ALTERNATING_SPREAD if alternated else assumed_spread(metric),
         is_robust=metric.is_robust,
-        alpha=level_of_a_look(alpha, LAST_LOOK),
+        alpha=level_of_a_look(alpha / passes, LAST_LOOK),
     )
     return _in_unit(metric, change)
 

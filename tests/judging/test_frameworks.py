@@ -1,5 +1,5 @@
 from dataclasses import replace
-from math import exp, inf, sqrt
+from math import exp, inf, log, sqrt
 
 import numpy as np
 import pytest
@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging.alpha_spending import level_of_a_look
 from pytest_dlbench.judging.frameworks import compare_frameworks, holm, of_pairs, of_runs, rank
-from pytest_dlbench.judging.pairs import Pair
+from pytest_dlbench.judging.intervals import of_mean
+from pytest_dlbench.judging.pairs import Pair, assumed_spread, difference
 from tests.doubles.judged import judged
 
 p_values = st.lists(st.floats(min_value=0, max_value=1), max_size=8)
@@ -177,6 +179,22 @@ def test_more_pairs_and_a_larger_level_narrow_the_interval():
         )
     ]
     assert widths == sorted(widths, reverse=True)
+
+
+@pytest.mark.parametrize(("count", "passes"), [(20, 1), (21, 2), (25, 2), (40, 2), (41, 3)])
+def test_pairs_of_several_passes_share_the_level(count, passes):
+    """A screening and its confirmation have as many looks each."""
+    found = pairs(runs=count)
+    metric = METRICS["step_time"]
+    differences = np.array([difference(metric, pair) for pair in found])
+    whole, shared = (
+        of_mean(differences, run_sd=assumed_spread(metric), is_robust=metric.is_robust, alpha=level)
+        for level in (level_of_a_look(0.05, 20), level_of_a_look(0.05 / passes, 20))
+    )
+    interval = of_pairs(metric, found, 0.05)
+    assert (interval.lower, interval.upper) == pytest.approx((exp(shared.lower), exp(shared.upper)))
+    width = log(interval.upper / interval.lower)
+    assert width > whole.upper - whole.lower if passes > 1 else width == pytest.approx(whole.upper - whole.lower)
 
 
 def test_pairs_without_the_figure_are_refused():
