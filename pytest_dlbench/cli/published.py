@@ -121,7 +121,14 @@ def _compared(source: str | None, paths: Sequence[Path], *, is_json: bool) -> in
 
 def _matched(one: "Matched") -> dict[str, Any]:
     case = one.case and one.case.case.id
-    return {**_placed(one.placed), "case": case, "ours": one.ours, "unmatched": one.unmatched}
+    differences = [asdict(difference) for difference in one.differences]
+    return {
+        **_placed(one.placed),
+        "case": case,
+        "ours": one.ours,
+        "differences": differences,
+        "unmatched": one.unmatched,
+    }
 
 
 def _json(value: object) -> int:

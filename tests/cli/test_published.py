@@ -73,6 +73,7 @@ def test_the_comparison_is_printed_as_json(journals, capsys):
     ours = [one for one in answer["figures"] if one["unmatched"] is None]
     assert {(one["framework"], one["model"]) for one in ours} == {("MXNet", "FCN-R"), ("TensorFlow", "FCN-R")}
     assert all(one["ours"] > 0 for one in ours)
+    assert {"condition": "dataset", "theirs": "MNIST", "ours": "digits28"} in ours[0]["differences"]
     assert sum(answer["counts"].values()) == 2888
 
 

@@ -1,5 +1,6 @@
 """Where each published figure stands next to one of ours, or why it cannot."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -44,6 +45,26 @@ class Caveat(StrEnum):
     SHARE_AND_CORES = "share_and_cores"
     SYSTEM_AND_PROCESS = "system_and_process"
     PER_EPOCH = "per_epoch"
+    PER_1000 = "per_1000"
+    PER_1280 = "per_1280"
+
+
+class Condition(StrEnum):
+    """A condition that a published figure and ours may not share."""
+
+    BATCH_SIZE = "batch_size"
+    THREADS = "threads"
+    DATASET = "dataset"
+    EPOCHS = "epochs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """A condition with the published value and ours."""
+
+    condition: Condition
+    theirs: str
+    ours: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,11 +95,12 @@ class Placed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matched:
-    """A placed figure with ours, or the reason why these records have none."""
+    """A placed figure with ours and the conditions that differ, or the reason why these records have none."""
 
     placed: Placed
     case: Observed | None = None
     ours: float | None = None
+    differences: tuple[Difference, ...] = ()
     unmatched: Unmatched | None = None
 
 
@@ -108,6 +130,9 @@ _DATASETS = {
     "ImageNet": "imagenet",
     "ChestX-ray14": "chestxray14",
 }
+# The same texts as those of _DATASETS, in examples of another length.
+_LENGTHS = {"imdb150": "imdb500", "ptb32": "ptb30"}
+SYNTHETIC = "synthetic"
 _OF_MACHINE = (Caveat.MACHINE,)
 _OF_SYSTEM = (Caveat.MACHINE, Caveat.SYSTEM_AND_PROCESS)
 # By published metric: ours, and how the two differ.
@@ -122,8 +147,8 @@ _METRICS: dict[str, tuple[str, tuple[Caveat, ...]]] = {
     "training_time_per_epoch": ("throughput", (Caveat.MACHINE, Caveat.PER_EPOCH)),
     "median_epoch_time": ("throughput", (Caveat.MACHINE, Caveat.PER_EPOCH)),
     "training_speed_avg": ("throughput", _OF_MACHINE),
-    "avg_time_per_1000_images": ("throughput", _OF_MACHINE),
-    "inference_wall_time_1280_images": ("throughput", _OF_MACHINE),
+    "avg_time_per_1000_images": ("throughput", (Caveat.MACHINE, Caveat.PER_1000)),
+    "inference_wall_time_1280_images": ("throughput", (Caveat.MACHINE, Caveat.PER_1280)),
     "inference_speed": ("throughput", _OF_MACHINE),
     "testing_time": ("evaluation_time", _OF_MACHINE),
     "evaluation_wall_time_as_run": ("evaluation_time", _OF_MACHINE),
@@ -149,6 +174,8 @@ _METRICS: dict[str, tuple[str, tuple[Caveat, ...]]] = {
     "gpu_utilisation_max": ("peak_gpu_utilisation", _OF_MACHINE),
 }
 _OF_ACCURACY = ("accuracy", "best_accuracy")
+# As long as their logs are, whatever the recipe says.
+_OF_LOGS = ("last_elapsed_time_in_log",)
 
 
 def placed(source: str) -> tuple[Placed, ...]:
@@ -233,7 +260,28 @@ def _match(one: Placed, place: Place, cases: Sequence[Observed]) -> Matched:
     if not known:
         return Matched(placed=one, unmatched=Unmatched.NOT_RECORDED)
     case = min(known, key=lambda case: _distance(one.figure, place, case))
-    return Matched(placed=one, case=case, ours=summarise(case.runs)[place.metric])
+    differences = tuple(_differences(one.figure, case))
+    return Matched(placed=one, case=case, ours=summarise(case.runs)[place.metric], differences=differences)
+
+
+def _differences(figure: Figure, case: Observed) -> Iterator[Difference]:
+    """The known conditions that differ; studies do not print all."""
+    logged = re.search(r"(\d+) epochs logged", figure.note) if figure.metric in _OF_LOGS else None
+    counts: tuple[tuple[Condition, str, int | None], ...] = (
+        (Condition.BATCH_SIZE, figure.batch_size, case.context.batch_size),
+        (Condition.THREADS, figure.threads, case.case.threads),
+        (Condition.EPOCHS, logged[1] if logged else "", case.recipe.get("epochs")),
+    )
+    for condition, theirs, ours in counts:
+        if theirs.isdigit() and ours and int(theirs) != ours:
+            yield Difference(condition=condition, theirs=f"{int(theirs):,}", ours=f"{ours:,}")
+    if _dataset(figure) != _LENGTHS.get(case.case.dataset, case.case.dataset):
+        yield Difference(condition=Condition.DATASET, theirs=figure.dataset, ours=case.case.dataset)
+
+
+def _dataset(figure: Figure) -> str:
+    """Our name of a published data set; their synthetic ones are named by their shape."""
+    return SYNTHETIC if figure.dataset.startswith(SYNTHETIC) else _DATASETS.get(figure.dataset, figure.dataset)
 
 
 def _distance(figure: Figure, place: Place, case: Observed) -> tuple[int, float, float]:

@@ -7,7 +7,15 @@ from pytest_dlbench.reporting import figures as shown
 from pytest_dlbench.reporting import terminal
 from pytest_dlbench.reporting.published.comparison import Comparison, summary
 from pytest_dlbench.reporting.published.names import FRAMEWORKS
-from pytest_dlbench.reporting.published.placing import Absence, Caveat, Matched, Placed, Unmatched, counts
+from pytest_dlbench.reporting.published.placing import (
+    Absence,
+    Caveat,
+    Condition,
+    Matched,
+    Placed,
+    Unmatched,
+    counts,
+)
 from pytest_dlbench.reporting.published.scaling import Scaled
 from pytest_dlbench.reporting.published.studies import Figure, Study, flaws
 
@@ -35,6 +43,14 @@ CAVEATS: Mapping[str, str] = {
     Caveat.SHARE_AND_CORES: "their share of the machine, our number of processors",
     Caveat.SYSTEM_AND_PROCESS: "their whole system, our processes",
     Caveat.PER_EPOCH: "their seconds per epoch, our samples per second",
+    Caveat.PER_1000: "their seconds for 1,000 images, our samples per second",
+    Caveat.PER_1280: "their seconds for 1,280 images, our samples per second",
+}
+CONDITIONS: Mapping[str, str] = {
+    Condition.BATCH_SIZE: "batch size",
+    Condition.THREADS: "threads",
+    Condition.DATASET: "data set",
+    Condition.EPOCHS: "epochs",
 }
 PLACED = "placed"
 
@@ -67,12 +83,18 @@ def matched(found: Sequence[Matched], absent: Counter[str]) -> list[str]:
         figure, place = one.placed.figure, one.placed.place
         condition = f"{figure.model} on {figure.dataset}, {figure.device}"
         shown_ours = shown.figure(place.metric, one.ours)
-        differs = ", ".join(CAVEATS[caveat] for caveat in place.caveats)
+        differs = ", ".join((*(CAVEATS[caveat] for caveat in place.caveats), *_conditions(one)))
         theirs = f"{figure.value} {figure.unit}".rstrip()
         grid.add_row(
             figure.source, figure.framework, condition, figure.metric, one.case.case.id, theirs, shown_ours, differs
         )
     return [*terminal.lines(grid), "", *_counted(counted(found, absent), "published figures")]
+
+
+def _conditions(one: Matched) -> Iterator[str]:
+    """What differs, and how: ``batch size 1,024 (ours 32)``."""
+    for found in one.differences:
+        yield f"{CONDITIONS[found.condition]} {found.theirs} (ours {found.ours})"
 
 
 def counted(found: Sequence[Matched], absent: Counter[str]) -> Counter[str]:

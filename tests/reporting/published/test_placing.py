@@ -1,6 +1,7 @@
 """Every published figure has a place next to ours, or one reason for none."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -19,7 +20,8 @@ EVERY = [one for name in studies.studies() for one in placing.placed(name)]
 
 def observed(framework, model, **changes):
     found = judged(framework, model, **changes)
-    return Observed(session="s", case=found.result.case, context=found.context, recipe={}, runs=found.runs)
+    recipe = {"epochs": 15}
+    return Observed(session="s", case=found.result.case, context=found.context, recipe=recipe, runs=found.runs)
 
 
 def match(one, *cases):
@@ -56,6 +58,7 @@ def test_every_reason_has_an_explanation():
     assert set(tables.ABSENT) == set(Absence)
     assert set(tables.UNMATCHED) == set(Unmatched)
     assert set(tables.CAVEATS) == set(placing.Caveat)
+    assert set(tables.CONDITIONS) == set(placing.Condition)
 
 
 def test_a_place_has_a_model_frameworks_a_metric_and_a_data_set_of_ours():
@@ -86,6 +89,77 @@ def test_our_figure_is_that_of_the_nearest_conditions():
     cases = [observed("mxnet", "hkbu-fcn-r", threads=count, step=0.01 * count) for count in (1, 4)]
     found = match(one, *cases)
     assert (found.case.case.threads, found.ours, found.unmatched) == (4, pytest.approx(0.04), None)
+
+
+def differing(found):
+    """The last column of the row of a figure."""
+    return tables.matched([found], Counter())[1].partition("another machine")[-1]
+
+
+def test_conditions_that_differ_are_in_the_row():
+    one = find(source="hkbu", framework="MXNet", model="FCN-R", threads="4", gpus="0")
+    found = match(one, observed("mxnet", "hkbu-fcn-r", threads=2, context={"batch_size": 32}))
+    assert differing(found) == ", batch size 1,024 (ours 32), threads 4 (ours 2), data set MNIST (ours digits28)"
+
+
+def test_conditions_that_are_the_same_are_not_in_the_row():
+    one = find(source="hkbu", framework="MXNet", model="FCN-R", threads="4", gpus="0")
+    found = match(one, observed("mxnet", "hkbu-fcn-r", threads=4, dataset="mnist", context={"batch_size": 1024}))
+    assert (found.differences, differing(found)) == ((), "")
+
+
+@pytest.mark.parametrize(
+    ("fields", "dataset"),
+    [
+        ({"source": "hkbu", "model": "LSTM"}, "ptb32"),
+        ({"source": "hkbu", "model": "FCN-S"}, "synthetic"),
+        ({"source": "rosetta", "model": "imdb-gru", "metric": "training_time_3_epochs"}, "imdb150"),
+        ({"source": "thesis", "dataset": "CIFAR10"}, "cifar10"),
+    ],
+)
+def test_a_data_set_by_another_name_is_no_difference(fields, dataset):
+    found = match_of(fields, dataset=dataset, scale="full")
+    assert placing.Condition.DATASET not in {difference.condition for difference in found.differences}
+
+
+def test_what_a_study_does_not_print_is_no_difference():
+    assert match_of({"source": "thesis", "model": "LeNet"}, dataset="mnist").differences == ()
+
+
+def match_of(fields, **case):
+    """The first such figure that has a place, next to a case of ours."""
+    one = next(one for one in EVERY if one.place and _has(one.figure, fields))
+    device = "gpu" if one.place.is_gpu else "cpu"
+    found = match(one, observed(one.place.frameworks[0], one.place.model, device=device, **case))
+    assert found.case is not None
+    return found
+
+
+def _has(figure, fields):
+    return all(getattr(figure, name) == value for name, value in fields.items())
+
+
+@pytest.mark.parametrize(
+    ("metric", "differs"),
+    [
+        ("avg_time_per_1000_images", ", their seconds for 1,000 images, our samples per second"),
+        ("inference_wall_time_1280_images", ", their seconds for 1,280 images, our samples per second"),
+        ("inference_speed", ""),
+    ],
+)
+def test_seconds_for_a_number_of_images_are_not_samples_per_second(metric, differs):
+    found = match_of({"metric": metric}, dataset="synthetic", context={"batch_size": 32})
+    assert differing(found) == differs
+
+
+def test_a_time_of_another_number_of_epochs_says_so():
+    logs = {"source": "tartu", "metric": "last_elapsed_time_in_log", "model": "cnn", "dataset": "MNIST", "gpus": "0"}
+    one = next(one for one in EVERY if one.place and _has(one.figure, logs))
+    longer = replace(one, figure=replace(one.figure, note="31 epochs logged"))
+    case = {"dataset": "mnist", "scale": "full", "context": {"batch_size": 128}}
+    ours = observed(one.place.frameworks[0], "tartu-mnist-cnn", **case)
+    assert differing(match(one, ours)) == ""
+    assert differing(match(longer, ours)) == ", epochs 31 (ours 15)"
 
 
 @pytest.mark.parametrize(
