@@ -10,6 +10,7 @@ from pytest_dlbench.judging import METRICS
 from pytest_dlbench.planning.sides import unlabelled
 from pytest_dlbench.planning.sweep import show
 from pytest_dlbench.records import Case, CaseOutcome, Verdict, VerdictOutcome
+from pytest_dlbench.records.cases import label_of
 from pytest_dlbench.reporting import figures
 from pytest_dlbench.reporting.charts import Chart, Measured, changes
 from pytest_dlbench.reporting.published.names import FRAMEWORKS
@@ -53,7 +54,7 @@ JUDGED = (
     CaseOutcome.SUSPECT,
 )
 
-# Of two sides and a workload, the sessions in the order of their journals.
+# Of two sides and a workload under the same conditions, the sessions in the order of their journals.
 Comparisons = Mapping[tuple[str, str, str], Sequence[Measured]]
 
 
@@ -63,14 +64,15 @@ def section(cases: Sequence[Measured]) -> Section | Lacking:
     if not paired:
         because = "no two versions ran in pairs"
         return Lacking(title=TITLE, because=because, command="dlbench releases jax --last 5")
-    found = by_comparison(paired)
-    lead = Paragraph(text=_lead(), items=tuple(_counts(found)))
     of_frameworks: dict[str, list[Measured]] = {}
     for case in paired:
         of_frameworks.setdefault(_what_changed(case.case.framework), []).append(case)
-    blocks: list[Block] = [lead]
+    by_framework = {name: by_comparison(some) for name, some in of_frameworks.items()}
+    every = (item for some in by_framework.values() for item in some.items())
+    found = dict(sorted(every, key=lambda item: item[1][0].session))
+    blocks: list[Block] = [Paragraph(text=_lead(), items=tuple(_counts(found)))]
     for name, some in of_frameworks.items():
-        blocks += [*_picture(name, some), table(f"Comparisons of {name}", by_comparison(some))]
+        blocks += [*_picture(name, some), table(f"Comparisons of {name}", by_framework[name])]
     baselines = [case for case in cases if case.is_baseline]
     return Section(title=TITLE, blocks=(*blocks, *memory_growth.blocks(found, baselines)))
 
@@ -115,18 +117,43 @@ def is_of_versions(case: Measured) -> bool:
 
 
 def by_comparison(cases: Sequence[Measured]) -> Comparisons:
-    """The cases by what they compare, in the order of their sessions."""
+    """The cases by what they compare, in the order of their sessions; a condition is named if it is not that of all."""
     found: dict[tuple[str, str, str], list[Measured]] = {}
+    named = _differing(cases)
     for case in sorted(cases, key=lambda one: one.session):
-        found.setdefault(_compared(case), []).append(case)
+        found.setdefault(_compared(case, named), []).append(case)
     return found
 
 
-def _compared(case: Measured) -> tuple[str, str, str]:
-    """Both sides, with the settings in which they differ, and what they trained."""
+def _compared(case: Measured, named: frozenset[str] = frozenset()) -> tuple[str, str, str]:
+    """Both sides, with the settings in which they differ, and what they trained under which of the ``named``."""
     old, new = _sides(case)
-    workload = " · ".join((case.case.model, case.case.dataset, many(case.case.threads, "thread")))
-    return _side(old, new), _side(new, old), workload
+    parts = (case.case.model, case.case.dataset, many(case.case.threads, "thread"), *_named_conditions(case, named))
+    return _side(old, new), _side(new, old), " · ".join(parts)
+
+
+def _conditions(case: Measured) -> Mapping[str, str]:
+    """Whatever else two sessions must share for the second one to repeat the first."""
+    old, new = _sides(case)
+    return {
+        "label": label_of(new),
+        "device": new.device,
+        **{name: f"{name} {show(value)}" for name, value in new.settings.items() if old.settings.get(name) == value},
+        "workers": many(new.workers, "worker") if new.workers > 1 else "",
+        "scale": f"scale {new.scale}" if new.scale else "",
+        "machine": case.context.machine.name,
+    }
+
+
+def _differing(cases: Sequence[Measured]) -> frozenset[str]:
+    """The names of the conditions that are not the same in all cases."""
+    conditions = [_conditions(case) for case in cases]
+    names = {name for found in conditions for name in found}
+    return frozenset(name for name in names if len({found.get(name, "") for found in conditions}) > 1)
+
+
+def _named_conditions(case: Measured, named: frozenset[str]) -> Iterator[str]:
+    return (text for name, text in _conditions(case).items() if name in named and text)
 
 
 def _sides(case: Measured) -> tuple[Case, Case]:
@@ -175,9 +202,10 @@ class Unchanged:
 
     def _added_up(self) -> Iterator[str]:
         """The case whose step changed the most over all releases, if the product is beyond the tolerance."""
+        named = _differing(self.cases)
         steps: dict[str, list[float]] = {}
         for case in self.cases:
-            steps.setdefault(_compared(case)[-1], []).extend(_ratios(MAIN_METRIC, [case]))
+            steps.setdefault(_compared(case, named)[-1], []).extend(_ratios(MAIN_METRIC, [case]))
         links = len(self.releases) - 1
         whole = [(prod(ratios), name) for name, ratios in steps.items() if len(ratios) == links > 1]
         ratio, name = max(whole, key=lambda found: abs(log(found[0])), default=(1.0, ""))
@@ -294,11 +322,22 @@ def _ratios(metric: str, cases: Sequence[Measured]) -> Sequence[float]:
 
 
 def _outcome(sessions: Sequence[Measured]) -> str:
-    """That of the first session; for a regression, whether a later one confirmed it."""
-    first, *later = [case.result.outcome for case in sessions]
-    if first is not CaseOutcome.REGRESSED or not later:
-        return first.value
-    return "regressed, confirmed" if CaseOutcome.REGRESSED in later else "regressed, not confirmed"
+    """That of the first session; for a regression, whether later ones found it in the same metrics."""
+    first, *later = sessions
+    if first.result.outcome is not CaseOutcome.REGRESSED or not later:
+        return first.result.outcome.value
+    regressed, again = _regressed([first]), _regressed(later)
+    confirmed = [name for name in regressed if name in again]
+    if not confirmed:
+        return "regressed, not confirmed"
+    only = "" if len(confirmed) == len(regressed) else f"only {' and '.join(map(_subject, confirmed))} "
+    return f"regressed, {only}confirmed"
+
+
+def _regressed(sessions: Sequence[Measured]) -> Sequence[str]:
+    """The metrics that regressed in any of these."""
+    verdicts = (one for case in sessions for one in _judged(case))
+    return [*dict.fromkeys(one.metric for one in verdicts if one.outcome is VerdictOutcome.REGRESSED)]
 
 
 def _row(old: str, new: str, workload: str, sessions: Sequence[Measured]) -> tuple[str, ...]:
@@ -344,18 +383,19 @@ def _drawn(found: Sequence[Sequence[Measured]]) -> str:
 
 def _labelled(cases: Sequence[Measured]) -> Sequence[Measured]:
     """The same with the versions and the network as labels, and what else is needed to distinguish them."""
-    found, seen = [], Counter[str]()
-    within = Counter((case.session, _label(case)) for case in cases)
+    found, seen, named = [], Counter[str](), _differing(cases)
+    within = Counter((case.session, _label(case, named)) for case in cases)
     for case in sorted(cases, key=lambda one: one.session):
-        label = _label(case) if within[case.session, _label(case)] == 1 else f"{_label(case)} · {case.cell}"
+        label = _label(case, named)
+        label = label if within[case.session, label] == 1 else f"{label} · {case.cell}"
         seen[label] += 1
         found.append(replace(case, label=label if seen[label] == 1 else f"{label}, again ({seen[label]})"))
     return found
 
 
-def _label(case: Measured) -> str:
+def _label(case: Measured, named: frozenset[str]) -> str:
     old, new, _ = _compared(case)
     # The picture is of one framework, whose name two versions or two requirements files have in common.
     (*name, version), (*other, later) = (re.split("(==|@)", side, maxsplit=1) for side in (old, new))
     versions = f"{version} → {later}" if name and name == other else f"{old} → {new}"
-    return f"{versions} · {case.case.model}"
+    return " · ".join((versions, case.case.model, *_named_conditions(case, named)))

@@ -1,6 +1,7 @@
 """The section of a study about versions that ran in pairs."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -76,9 +77,78 @@ def test_a_second_session_confirms_a_regression_or_does_not(later, of_step, said
 
 def test_another_metric_of_a_second_session_does_not_confirm_a_change():
     sessions = in_session("1", CaseOutcome.REGRESSED, verdict()), in_session("2", CaseOutcome.REGRESSED, MEMORY)
-    _, counts = rows(*sessions)
+    found, counts = rows(*sessions)
+    assert found[0][0] == "regressed, not confirmed"
     not_confirmed = "in 1 of 1, not confirmed in a second session"
     assert f"steps slower {not_confirmed.replace('1,', '1 case,')}; more memory {not_confirmed}" in counts[0]
+
+
+def test_a_second_session_may_confirm_one_of_several_metrics():
+    both = in_session("1", CaseOutcome.REGRESSED, verdict(), MEMORY)
+    found, _ = rows(both, in_session("2", CaseOutcome.REGRESSED, EQUIVALENT, MEMORY))
+    assert found[0][0] == "regressed, only peak RSS confirmed"
+    found, _ = rows(
+        both, in_session("2", CaseOutcome.REGRESSED, MEMORY), in_session("3", CaseOutcome.REGRESSED, verdict())
+    )
+    assert found[0][0] == "regressed, confirmed"
+
+
+def elsewhere(candidate, *, name="linux-other-4cores-16gib"):
+    """The same on another machine."""
+    context = replace(candidate.context, machine=replace(candidate.context.machine, name=name))
+    return replace(candidate, context=context)
+
+
+def changed(candidate, **changes):
+    """The same pair under other conditions."""
+    new, old = candidate.result.case, candidate.result.pairing.old
+    sides = [replace(side, **changes) for side in (new, old)]
+    pairing = replace(candidate.result.pairing, old=sides[1])
+    return replace(candidate, result=replace(candidate.result, case=sides[0], pairing=pairing))
+
+
+def labelled(candidate):
+    return changed(candidate, id=f"tuned-{candidate.result.case.id.removeprefix('training-')}")
+
+
+@pytest.mark.parametrize(
+    ("other", "names"),
+    [
+        (elsewhere, ("linux-acme-2cores-8gib", "linux-other-4cores-16gib")),
+        (partial(changed, device="gpu"), ("cpu", "gpu")),
+        (partial(changed, scale="full"), ("scale quick", "scale full")),
+        (partial(changed, workers=2), ("", "2 workers")),
+        (partial(changed, settings={"batch_size": 8}), ("", "batch_size 8")),
+        (labelled, ("training", "tuned")),
+    ],
+)
+def test_a_comparison_under_another_condition_is_no_repetition(other, names):
+    first = in_session("1", CaseOutcome.REGRESSED, verdict())
+    there = other(in_session("2", CaseOutcome.PASSED, EQUIVALENT))
+    blocks = versions.section(measured(first, there)).blocks
+    (table,) = (block for block in blocks if isinstance(block, Table))
+    usual = "tartu-mnist-cnn · digits28 · 2 threads"
+    assert [row[2] for row in table.rows] == [" · ".join(filter(None, (usual, name))) for name in names]
+    assert [row[3] for row in table.rows] == ["regressed", "passed"]
+    assert blocks[0].items[0].startswith("pytorch 2.12.0 → 2.13.0: steps slower in 1 of 2 cases;")
+    (picture,) = (block for block in blocks if isinstance(block, Picture))
+    assert all(" · ".join(filter(None, ("tartu-mnist-cnn", name))) in picture.svg for name in names)
+    assert "again" not in picture.svg
+
+
+def test_a_condition_that_all_comparisons_of_a_table_share_is_not_in_its_rows():
+    small = [changed(case, scale="smoke") for case in chain(1.0, 1.0)]
+    other = replace(both_sides("jax==0.10.1", "jax==0.10.2", verdicts=(EQUIVALENT,))[1], session="3")
+    blocks = versions.section(measured(*small, other)).blocks
+    found = {row[2] for block in blocks if isinstance(block, Table) for row in block.rows}
+    assert found == {"tartu-mnist-cnn · digits28 · 2 threads"}
+
+
+def test_changes_on_two_machines_do_not_add_up():
+    found = summary(*chain(1.04, 1.03), *map(elsewhere, chain(1.0, 1.0)))
+    assert "but a step of tartu-mnist-cnn takes 1.07 times as long" in found
+    first, second = chain(1.04, 1.03)
+    assert "but" not in summary(first, elsewhere(second))
 
 
 def test_cases_that_a_second_session_confirms_are_counted():
