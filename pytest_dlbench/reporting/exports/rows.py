@@ -135,7 +135,7 @@ def sound(table: "pd.DataFrame") -> "pd.Series[Any]":
     return (table["run_outcome"] == RunOutcome.FINISHED.value) & (table["invalid"].fillna("") == "")
 
 
-def conditions(row: Mapping[str, Any]) -> dict[str, str | int | None]:
+def conditions(row: Mapping[Any, Any]) -> dict[str, str | int | None]:
     """The conditions of a row of a history, as its case had them."""
     return {name: _condition(name, row.get(name)) for name in CONDITIONS}
 
