@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from statistics import fmean, median
 
 from pytest_dlbench.judging import METRICS, seeds
 from pytest_dlbench.judging.comparable import WHOLE
 from pytest_dlbench.records import Run
+from pytest_dlbench.records.reasons import Neighbours
 from pytest_dlbench.reporting import figures
 from pytest_dlbench.reporting.charts import Measured, frameworks
 from pytest_dlbench.reporting.figures import significant
@@ -24,6 +26,8 @@ LEAD = (
     "All steps of a recipe on real data. Frameworks that train the same network should reach the same accuracy, within"
     " what runs differ by; each accuracy is the mean of the runs, with the lowest and the highest if there are several."
 )
+BUSY = " (busy)"
+BUSY_NOTE = f"Times with{BUSY} are of runs next to other processes, which affected them."
 # Networks of two convolutions without augmentation, as submitted to the makers of the data:
 # github.com/zalandoresearch/fashion-mnist, section Benchmark, which says that they were not verified.
 REPORTED = {"fashion-mnist": "Others report 87.6 to 93.2 % for networks of two convolutions without augmentation"}
@@ -47,7 +51,8 @@ def section(cases: Sequence[Measured]) -> Section | Lacking:
     lines = tuple(_agreement(cell, members) for cell, members in found.items())
     rows = tuple(_row(case) for members in found.values() for case in members)
     table = Table(caption=TITLE, headings=HEADINGS, rows=rows, texts=2)
-    return Section(title=TITLE, blocks=(Paragraph(text=LEAD + reported, items=lines), _covered(found), table))
+    busy = (Paragraph(text=BUSY_NOTE),) if any(map(_was_busy, chain(*found.values()))) else ()
+    return Section(title=TITLE, blocks=(Paragraph(text=LEAD + reported, items=lines), _covered(found), table, *busy))
 
 
 def _covered(found: Mapping[Cell, Sequence[Measured]]) -> Table:
@@ -96,18 +101,27 @@ def _runs_of_each(members: Sequence[Measured]) -> str:
 
 
 def _steps(members: Sequence[Measured]) -> str:
-    """Which framework takes the shortest step and which the longest, on the machine that has most of them."""
+    """Which framework takes the shortest step and which the longest, on the machine that has most of them.
+
+    Times that other processes affected are not compared.
+    """
     of_kind: dict[tuple[str, str, int, int], list[Measured]] = {}
     for case in members:
+        if _was_busy(case):
+            continue
         kind = (case.context.machine.name, case.case.device, case.case.threads, case.case.workers)
         of_kind.setdefault(kind, []).append(case)
-    most: list[Measured] = max(of_kind.values(), key=len)
+    most: list[Measured] = max(of_kind.values(), key=len, default=[])
     by_step = sorted(most, key=lambda case: median(frameworks.step_seconds(case)))
     if len(by_step) < 2:
         return ""
     first, last = by_step[0], by_step[-1]
     times = significant(frameworks.ratio(last, first).estimate)
     return f"; a step is shortest in {first.case.framework}, and takes {times} times as long in {last.case.framework}"
+
+
+def _was_busy(case: Measured) -> bool:
+    return any(isinstance(caution, Neighbours) for caution in case.result.cautions)
 
 
 def with_same_seeds(cases: Sequence[Measured]) -> Mapping[Cell, seeds.SharedSeeds]:
@@ -209,7 +223,7 @@ def _row(case: Measured) -> tuple[str, ...]:
         f"{len(sound):,}",
         f"{case.context.steps:,}",
         f"{fmean(values):.2f} %{_ends(values)}",
-        figures.seconds(median(frameworks.step_seconds(case))),
+        f"{figures.seconds(median(frameworks.step_seconds(case)))}{BUSY * _was_busy(case)}",
         figures.duration(median(METRICS["training_time"].values(sound))),
         figures.figure("peak_rss", median(METRICS["peak_rss"].values(sound))),
     )

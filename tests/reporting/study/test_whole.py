@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from pytest_dlbench.records.reasons import Neighbours
 from pytest_dlbench.reporting import figures
 from pytest_dlbench.reporting.study import whole
 from pytest_dlbench.reporting.study.document import Lacking, Paragraph, Table
@@ -146,3 +147,15 @@ def test_times_are_shown_by_device_threads_and_workers():
 def test_other_cases_stay_in_the_cells_of_their_sessions():
     cases = measured(trained("jax", 0.9, scale="smoke"), trained("jax", 0.9))
     assert whole.over_sessions(cases, is_timed=True)[0] == cases[0]
+
+
+def test_times_that_other_processes_affected_are_marked_and_not_compared():
+    busy = {"cautions": (Neighbours(cpus=1.0, disturbed=3, runs=3),)}
+    slow = trained("mxnet", 0.88, step=0.05, result=busy)
+    cases = (trained("pytorch", 0.9, step=0.01), trained("jax", 0.89, step=0.02), slow)
+    (said,) = whole.reached(measured(*cases))
+    assert said.endswith("; a step is shortest in pytorch, and takes 2.00 times as long in jax")
+    *_, table, note = whole.section(measured(*cases)).blocks
+    assert [row[5] for row in table.rows] == ["10.0 ms", "20.0 ms", "50.0 ms (busy)"]
+    assert note.text.startswith("Times with (busy) are of runs next to other processes")
+    assert "shortest" not in "".join(whole.reached(measured(slow)))
