@@ -27,7 +27,7 @@ LEAD = (
     " what runs differ by; each accuracy is the mean of the runs, with the lowest and the highest if there are several."
 )
 BUSY = " (busy)"
-BUSY_NOTE = f"Times with{BUSY} are of runs next to other processes, which affected them."
+BUSY_NOTE = f"Times with{BUSY} are of cases of which other processes affected at least half of the runs."
 # Networks of two convolutions without augmentation, as submitted to the makers of the data:
 # github.com/zalandoresearch/fashion-mnist, section Benchmark, which says that they were not verified.
 REPORTED = {"fashion-mnist": "Others report 87.6 to 93.2 % for networks of two convolutions without augmentation"}
@@ -103,7 +103,7 @@ def _runs_of_each(members: Sequence[Measured]) -> str:
 def _steps(members: Sequence[Measured]) -> str:
     """Which framework takes the shortest step and which the longest, on the machine that has most of them.
 
-    Times that other processes affected are not compared.
+    Of other machines, and where other processes affected them, times are not compared.
     """
     of_kind: dict[tuple[str, str, int, int], list[Measured]] = {}
     for case in members:
@@ -117,11 +117,16 @@ def _steps(members: Sequence[Measured]) -> str:
         return ""
     first, last = by_step[0], by_step[-1]
     times = significant(frameworks.ratio(last, first).estimate)
-    return f"; a step is shortest in {first.case.framework}, and takes {times} times as long in {last.case.framework}"
+    is_every = len(by_step) == len({case.case.framework for case in members})
+    among = "" if is_every else f"of {len(by_step)} with comparable times, "
+    longest = f"takes {times} times as long in {last.case.framework}"
+    return f"; {among}a step is shortest in {first.case.framework}, and {longest}"
 
 
 def _was_busy(case: Measured) -> bool:
-    return any(isinstance(caution, Neighbours) for caution in case.result.cautions)
+    """Whether other processes affected half of the runs, and so the median of their times."""
+    found = (caution for caution in case.result.cautions if isinstance(caution, Neighbours))
+    return any(2 * caution.disturbed >= caution.runs for caution in found)
 
 
 def with_same_seeds(cases: Sequence[Measured]) -> Mapping[Cell, seeds.SharedSeeds]:

@@ -93,7 +93,8 @@ def test_steps_of_two_machines_are_not_compared_in_the_abstract():
     elsewhere = {"machine": machine(name="other")}
     cases = [trained("mxnet", 0.9, step=0.001, context=elsewhere), trained("pytorch", 0.9, step=0.02)]
     (line,) = whole.reached(measured(*cases, trained("jax", 0.9)))
-    assert line.endswith("; a step is shortest in jax, and takes 2.00 times as long in pytorch")
+    compared = "; of 2 with comparable times, a step is shortest in jax, and takes 2.00 times as long in pytorch"
+    assert line.endswith(compared)
     (line,) = whole.reached(measured(*cases))
     assert line.endswith("in 2 frameworks, 3 runs each")
 
@@ -152,10 +153,13 @@ def test_other_cases_stay_in_the_cells_of_their_sessions():
 def test_times_that_other_processes_affected_are_marked_and_not_compared():
     busy = {"cautions": (Neighbours(cpus=1.0, disturbed=3, runs=3),)}
     slow = trained("mxnet", 0.88, step=0.05, result=busy)
-    cases = (trained("pytorch", 0.9, step=0.01), trained("jax", 0.89, step=0.02), slow)
+    one_of_three = {"cautions": (Neighbours(cpus=1.0, disturbed=1, runs=3),)}
+    cases = (trained("pytorch", 0.9, step=0.01, result=one_of_three), trained("jax", 0.89, step=0.02), slow)
     (said,) = whole.reached(measured(*cases))
-    assert said.endswith("; a step is shortest in pytorch, and takes 2.00 times as long in jax")
+    assert said.endswith(
+        "; of 2 with comparable times, a step is shortest in pytorch, and takes 2.00 times as long in jax"
+    )
     *_, table, note = whole.section(measured(*cases)).blocks
     assert [row[5] for row in table.rows] == ["10.0 ms", "20.0 ms", "50.0 ms (busy)"]
-    assert note.text.startswith("Times with (busy) are of runs next to other processes")
+    assert note.text.startswith("Times with (busy) are of cases of which other processes affected")
     assert "shortest" not in "".join(whole.reached(measured(slow)))
