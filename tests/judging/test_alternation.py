@@ -10,6 +10,8 @@ from pytest_dlbench.judging import METRICS
 from pytest_dlbench.judging.alternation import cpu_is_witness, cpu_ratio, is_alternating, wall_ratio, wall_seconds
 from pytest_dlbench.judging.pairs import Pair, decide_by_steps, difference, rules, verdict
 from pytest_dlbench.records import Alternation, VerdictOutcome
+from pytest_dlbench.running import alternating
+from pytest_dlbench.sampling.joining import joined
 from tests.doubles import records
 
 ALONE, STEPS = 10, 110
@@ -141,3 +143,22 @@ def replace_cpu(pair, share):
         return replace(found, training=replace(found.training, alternation=less))
 
     return Pair(old=waits(pair.old), new=waits(pair.new))
+
+
+def alternated(alone_seconds, cpu_seconds, foreign_cpus):
+    """A run whose first step takes that long alone, and then twenty steps of 0.1 s that alternate."""
+    parts = [
+        records.usage(wall_seconds=seconds, foreign_cpus=foreign)
+        for seconds, foreign in zip((alone_seconds, 2.0), foreign_cpus, strict=True)
+    ]
+    alternation = Alternation(first=1, cpu_seconds=(cpu_seconds,) * 20, idle_cpus=0.0)
+    training = replace(records.training((alone_seconds, *(0.1,) * 20)), alternation=alternation)
+    return records.run(training=training, usage={"train": joined(parts)})
+
+
+@pytest.mark.parametrize("alone_seconds", [0.1, 3.0, 60.0])
+@pytest.mark.parametrize("neighbour", [0.0, 0.55])
+def test_what_a_neighbour_used_is_foreign_however_long_the_first_steps_took(alone_seconds, neighbour):
+    # Both have two threads: while steps alternate, the other one computes in half of the time.
+    one, other = (alternated(alone_seconds, 0.2, (neighbour, neighbour + 1.0)) for _ in range(2))
+    assert alternating._without(one, other, 0.0).usage["train"].foreign_cpus == pytest.approx(neighbour)

@@ -172,6 +172,9 @@ def test_commands_that_show_records(journal, capsys, arguments, more):
 
 
 def test_a_table_in_markdown_has_no_html_and_its_own_rows_only(journal, capsys):
+    context = records.context(machine=records.machine(name=NAME, cpu_model=TEXT, gpus=(TEXT,)))
+    sound = {"case": replace(case(), framework="sound"), "outcome": CaseOutcome.NO_BASELINE}
+    sessions.write(journal.parent, "b", context=context, **sound)
     main(["runs", "table", ".dlbench"])
     lines = capsys.readouterr().out.splitlines()
     assert "<script" not in "".join(lines)

@@ -9,7 +9,7 @@ from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import Framework
 from pytest_dlbench.environments.placing import CURRENT, Place
 from pytest_dlbench.model import SGD, Dense, Flatten, Layer, Model, Recipe, SoftmaxCrossEntropy, infer
-from pytest_dlbench.records import Case
+from pytest_dlbench.records import Case, Context, Machine
 from pytest_dlbench.running.run_spec import NetworkSpec
 
 BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
@@ -45,3 +45,16 @@ def spec(builder: str, folder: Path, *, layers: tuple[Layer, ...] = LINEAR, **ch
         "timeout_seconds": 60.0,
     }
     return NetworkSpec(**{**usual, **changes})
+
+
+def context() -> Context:
+    """Of an entry in a journal."""
+    return Context(
+        machine=Machine(name="small", cpu_model="8086", cores=2, memory_gib=8.0, os_family="linux"),
+        network_digest="5d806ee3711cedb8",
+        dataset_digest="63bf5a2fc100bc0f",
+        batch_size=BATCH,
+        steps=STEPS,
+        precision="float32",
+        init="glorot",
+    )

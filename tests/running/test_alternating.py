@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from pytest_dlbench.judging import METRICS, alternation
-from pytest_dlbench.records import Alternation, Run, RunOutcome
+from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.records.reasons import NotExamined, SequentialPairs
 from pytest_dlbench.running import alternating, connection, dialogue, launch, pinning
 from pytest_dlbench.running.alternating import train_pair, turns
@@ -22,8 +22,6 @@ from pytest_dlbench.running.pairs import Pairs, UnfinishedError
 from pytest_dlbench.running.progress import Silent
 from pytest_dlbench.running.run_hooks import NO_HOOKS
 from pytest_dlbench.running.training import Attempt, train_once
-from pytest_dlbench.sampling.joining import joined
-from tests.doubles import records
 from tests.running.specs import spec
 
 STEPS, ALONE = 24, 6
@@ -271,25 +269,6 @@ def test_a_side_that_finishes_before_its_turn_has_its_pair(folder, steps, memory
 def test_if_the_first_fails_before_its_turn_the_second_does_not_start(folder, plain):
     (run,) = train_pair(spec("crashes", folder, steps=STEPS), plain, 0, Random(1))
     assert run.outcome is RunOutcome.CRASHED
-
-
-def alternated(alone_seconds, cpu_seconds, foreign_cpus):
-    """A run whose first step takes that long alone, and then twenty steps of 0.1 s that alternate."""
-    parts = [
-        records.usage(wall_seconds=seconds, foreign_cpus=foreign)
-        for seconds, foreign in zip((alone_seconds, 2.0), foreign_cpus, strict=True)
-    ]
-    alternation = Alternation(first=1, cpu_seconds=(cpu_seconds,) * 20, idle_cpus=0.0)
-    training = replace(records.training((alone_seconds, *(0.1,) * 20)), alternation=alternation)
-    return records.run(training=training, usage={"train": joined(parts)})
-
-
-@pytest.mark.parametrize("alone_seconds", [0.1, 3.0, 60.0])
-@pytest.mark.parametrize("neighbour", [0.0, 0.55])
-def test_what_a_neighbour_used_is_foreign_however_long_the_first_steps_took(alone_seconds, neighbour):
-    # Both have two threads: while steps alternate, the other one computes in half of the time.
-    one, other = (alternated(alone_seconds, 0.2, (neighbour, neighbour + 1.0)) for _ in range(2))
-    assert alternating._without(one, other, 0.0).usage["train"].foreign_cpus == pytest.approx(neighbour)
 
 
 def test_no_process_is_left(pair):

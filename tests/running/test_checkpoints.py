@@ -6,15 +6,14 @@ import pytest
 
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.model import SGD, Dense, Dropout, Flatten
-from pytest_dlbench.records import RunOutcome
+from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.records.problems import NotResumed
 from pytest_dlbench.reporting import problems
 from pytest_dlbench.running import checkpoints, messages
 from pytest_dlbench.running.failures import NotDoneError
 from pytest_dlbench.running.training import train_once
 from pytest_dlbench.storing import Entry, Journal, read_journal
-from tests.doubles import records
-from tests.running.specs import spec
+from tests.running.specs import context, spec
 
 
 @pytest.fixture(scope="module")
@@ -108,9 +107,18 @@ def test_a_loss_that_is_missing_or_not_finite_is_read_from_a_journal_as_it_was(w
         checkpoints.require_same(found)
     problem = raised.value.problem
     assert problem.deviation is None
-    run = records.run(outcome=RunOutcome.FAILED, problem=problem, checkpoint=found)
+    run = Run(
+        case="saved",
+        index=0,
+        seed=1,
+        outcome=RunOutcome.FAILED,
+        problem=problem,
+        began="2026-11-29T10:00:00.000+00:00",
+        wall_seconds=1.0,
+        checkpoint=found,
+    )
     journal = Journal(tmp_path)
-    journal.append(Entry(run=run, context=records.context()))
+    journal.append(Entry(run=run, context=context()))
     assert [read.run for read in read_journal(journal.path)] == [run]
 
 

@@ -14,8 +14,7 @@ from pytest_dlbench.running import connection, training
 from pytest_dlbench.running.run_hooks import NO_HOOKS
 from pytest_dlbench.running.training import train_once
 from pytest_dlbench.storing import Entry, Journal, read_journal
-from tests.doubles import records
-from tests.running.specs import STEPS, spec
+from tests.running.specs import STEPS, context, spec
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +74,7 @@ class Meter:
 def test_a_run_with_readings_that_are_not_finite_is_read_from_a_journal_with_the_reason(tmp_path):
     run = train_once(spec("numpy_softmax", tmp_path), 0, replace(NO_HOOKS, samplers=(Meter,)))
     journal = Journal(tmp_path)
-    journal.append(Entry(run=run, context=records.context()))
+    journal.append(Entry(run=run, context=context()))
     (found,) = read_journal(journal.path)
     assert isinstance(found, Entry), found.message
     assert found.run == run

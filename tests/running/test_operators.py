@@ -19,7 +19,7 @@ from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.training import train_once
 from pytest_dlbench.storing import Entry, Journal, read_journal
 from pytest_dlbench.workflows.validity import Examiner
-from tests.doubles import records
+from tests.running.specs import context
 
 BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
 MACHINE = Machine(name="any", cpu_model="any", cores=2, memory_gib=8, os_family="Linux")
@@ -144,7 +144,7 @@ def test_an_all_reduce_has_the_bandwidths_of_nccl_tests(summed):
 
 def test_an_all_reduce_which_has_no_probes_is_read_from_a_journal_as_it_was(summed, tmp_path):
     journal = Journal(tmp_path)
-    journal.append(Entry(run=summed[""], context=records.context()))
+    journal.append(Entry(run=summed[""], context=context()))
     (found,) = read_journal(journal.path)
     assert isinstance(found, Entry), found.message
     assert found.run == summed[""]
