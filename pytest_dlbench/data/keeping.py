@@ -1,5 +1,6 @@
 """Storing the files of a source in the cache: complete or not at all, with a manifest."""
 
+import errno
 import hashlib
 import shutil
 import tempfile
@@ -19,6 +20,8 @@ from pytest_dlbench.errors import DataError, FileFormatError
 from pytest_dlbench.records import codec
 
 PIECE_BYTES = 2**20
+# Whatever file is named with them, the disk of the cache is full, or cannot be written.
+OF_THE_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +49,21 @@ def locked(source: Source) -> Iterator[None]:
         with filelock.FileLock(files_root() / f"{source.name}.lock"):
             yield
     except OSError as error:
+        if _is_of_given_file(error):
+            raise DataError(f"{source.name}: {error.filename} cannot be read: {error.strerror}") from error
         # A full disk does not say which file it was.
         reason = f"{error.filename}: {error.strerror}" if error.filename else error.strerror or error
         raise DataError(
             f"{source.name} cannot be stored in {files_root()}: {reason}"
             "\n  free space there or make it writable, or name another cache: XDG_CACHE_HOME=FOLDER"
         ) from error
+
+
+def _is_of_given_file(error: OSError) -> bool:
+    """Whether a file that the user named is the problem, and not the folder of the cache: a copy names both."""
+    named = [Path(name) for name in (error.filename, error.filename2) if name]
+    is_elsewhere = bool(named) and not any(path.is_relative_to(files_root()) for path in named)
+    return is_elsewhere and error.errno not in OF_THE_DISK
 
 
 def keep(source: Source, fill: Callable[[Path], None], known_by: tuple[str, ...], watcher: Watcher) -> Manifest:

@@ -7,6 +7,7 @@ from statistics import fmean
 import numpy as np
 
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
+from pytest_dlbench.judging.growth import growth
 from pytest_dlbench.judging.intervals import Interval, of_mean
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.metrics import Metrics
@@ -36,7 +37,7 @@ def verdict(metric: Metric, runs: Sequence[Run], tolerance: float) -> Verdict | 
 
     A run may be too short to show it, and hides nothing of the others.
     """
-    values = metric.values(runs)
+    values = _values(metric, runs)
     if len(values) < FEWEST_RUNS:
         return None
     found = mean(metric, values)
@@ -51,6 +52,13 @@ def verdict(metric: Metric, runs: Sequence[Run], tolerance: float) -> Verdict | 
         upper=upper,
         tolerance=tolerance,
     )
+
+
+def _values(metric: Metric, runs: Sequence[Run]) -> Sequence[float]:
+    """What the runs have of it. Memory that shrinks counts as such: growth by chance is as often below 0 as above."""
+    if metric.name != "leak":
+        return metric.values(runs)
+    return [grown for run in runs if isfinite(grown := growth(run))]
 
 
 def mean(metric: Metric, values: Sequence[float]) -> Interval:

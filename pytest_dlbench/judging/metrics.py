@@ -957,11 +957,19 @@ METRICS: Metrics = MappingProxyType({metric.name: metric for metric in BUILT_IN}
 
 
 def extended(metrics: Metrics, added: Iterable[Metric], where: str = HOOK) -> Metrics:
-    """The metrics with those that hooks or marks add. Raises OptionError for a name that is taken."""
+    """The metrics with those that hooks or marks add.
+
+    Raises OptionError for a name that is taken, and for a metric whose right value, 0, is no figure of its kind.
+    """
     found = dict(metrics)
     for metric in added:
         if metric.name in found:
             raise OptionError(f"{where}: there is a metric {metric.name!r} already; give yours another name")
+        if metric.is_absolute and metric.kind == "ratio":
+            raise OptionError(
+                f"{where}: of the absolute metric {metric.name!r}, 0 is right, which is no ratio to anything: give it"
+                ' kind="points"'
+            )
         found[metric.name] = replace(metric, value=partial(_finite, metric.value)) if metric.value else metric
     return MappingProxyType(found)
 

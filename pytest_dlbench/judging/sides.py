@@ -44,7 +44,8 @@ def compare_sides(
         return CaseOutcome.INCOMPARABLE, (), (Incomparable(differences=differences),)
     before, after = (_as_baseline(record, metrics) for record in (old, new))
     lost = missing(before, new.runs, tolerances, metrics)
-    gained = missing(after, old.runs, tolerances, metrics)
+    # Of absolute metrics, the other side does not matter.
+    gained = [name for name in missing(after, old.runs, tolerances, metrics) if not metrics[name].is_absolute]
     common = {name: amount for name, amount in tolerances.items() if name not in (*lost, *gained)}
     try:
         _check(old, common, metrics)
@@ -54,7 +55,7 @@ def compare_sides(
     outcome = of_verdicts(verdicts)
     if outcome in PASSING and (lost or gained):
         outcome = CaseOutcome.INCOMPARABLE if gained else CaseOutcome.INCONCLUSIVE
-    lacking: dict[Side, tuple[str, ...]] = {"candidate": lost, "baseline": gained}
+    lacking: dict[Side, tuple[str, ...]] = {"candidate": lost, "baseline": tuple(gained)}
     absent = tuple(Missing(metrics=names, side=side) for side, names in lacking.items() if names)
     return outcome, verdicts, (*unlikely(verdicts, metrics), *absent)
 

@@ -397,9 +397,11 @@ def _reported(item: pytest.Item) -> dict[str, Any]:
     """What the terminal needs to know of a test that measured something."""
     known = {name for name, _ in parametrize.mark_lines(item.config.stash[REGISTRY])}
     parent = item.parent.nodeid if item.parent else ""
+    # A hook may have raised between the result of a case and this.
+    runs, hosts = item.stash.get(RUNS, {}), item.stash.get(HOSTS, {})
     return {
         "cases": [
-            {"result": codec.builtins(result), "runs": item.stash[RUNS][case], "hosts": item.stash[HOSTS][case]}
+            {"result": codec.builtins(result), "runs": runs.get(case, []), "hosts": hosts.get(case, [])}
             for case, result in _results_of(item).items()
         ],
         # The controller of pytest-xdist collects nothing, and so knows none of those that marks declare.

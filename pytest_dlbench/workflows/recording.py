@@ -92,7 +92,8 @@ def kept_if_interrupted(
                 outcome=CaseOutcome.INCONCLUSIVE,
                 reasons=(Interrupted(runs=len(runs), planned=planned),),
                 runs=len(runs),
-                figures=judging.summarise(runs),
+                # As of any case, those of invalid runs are not shown.
+                figures=judging.summarise([run for run in runs if not run.invalid]),
             )
             # What prevents this must not prevent the interrupt.
             with suppress(OSError, DlbenchError):

@@ -1,11 +1,12 @@
 """Importing local files: found, checked, copied or linked, verified later."""
 
+import errno
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from pytest_dlbench.data import DATASETS, SOURCES
+from pytest_dlbench.data import DATASETS, SOURCES, keeping
 from pytest_dlbench.data.cache import folder_of, is_available
 from pytest_dlbench.data.importing import take
 from pytest_dlbench.data.keeping import verify
@@ -215,3 +216,19 @@ def test_arrays_of_another_source_stay(imported, have):
     prepared, _ = imported(1)
     take(SOURCES["manythings"], have({"spa-eng/spa.txt": b"Go.\tVe.\n"}))
     assert prepared.folder.is_dir()
+
+
+@pytest.mark.parametrize(
+    ("error", "problem"),
+    [
+        (
+            PermissionError(errno.EACCES, "Permission denied", "/given/images"),
+            "mnist: /given/images cannot be read: Perm",
+        ),
+        # A copy to a full disk names both files.
+        (OSError(errno.ENOSPC, "No space left on device", "/given/images"), "mnist cannot be stored in"),
+    ],
+)
+def test_a_given_file_that_cannot_be_read_is_no_problem_of_the_cache(error, problem):
+    with pytest.raises(DataError, match=problem), keeping.locked(SOURCES["mnist"]):
+        raise error

@@ -155,6 +155,12 @@ def test_a_leak_is_compared_with_no_growth():
     assert found.change == pytest.approx(29.5, rel=0.01)
 
 
+def test_memory_that_grows_in_some_runs_and_shrinks_in_others_by_chance_is_no_leak():
+    falling = LEAKING[::-1]
+    found = verdict(LEAK, [run(LEAKING), run(falling), run(LEAKING), run(falling)], 2.0)
+    assert found.new == pytest.approx(0.0, abs=0.01)
+
+
 @pytest.mark.parametrize("runs", [[], [run(FLAT), run(FLAT), records.run()]])
 def test_of_runs_that_were_hardly_sampled_there_is_no_verdict(runs):
     assert verdict(LEAK, runs, 2.0) is None

@@ -429,6 +429,12 @@ class TestExtended:
     def test_what_was_kept_with_the_runs_is_read_without_the_hook(self):
         assert read_all([replace(records.run(), hooked={"own": value}) for value in (1.0, 2.0)])["own"] == (1.0, 2.0)
 
+    def test_an_absolute_metric_is_no_ratio(self):
+        own = replace(self.OWN, is_absolute=True, kind="points")
+        assert extended(METRICS, [own])["own"].is_absolute
+        with pytest.raises(OptionError, match="of the absolute metric 'own', 0 is right"):
+            extended(METRICS, [replace(own, kind="ratio")])
+
     def test_a_known_name_is_refused(self):
         with pytest.raises(OptionError, match="there is a metric 'accuracy' already"):
             extended(METRICS, [replace(self.OWN, name="accuracy")])

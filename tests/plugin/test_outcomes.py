@@ -146,6 +146,19 @@ def test_every_case_of_a_test_is_reported(suite, monkeypatch, processes):
     assert all(f"numpy-{name}-digits-cpu" in summary.read_text() for name in ("softmax", "two-layers"))
 
 
+def test_a_hook_that_raises_after_the_second_case_does_not_end_the_session(suite):
+    suite.write(
+        test=f"{SEVERAL}\ndef test_other(dlbench):\n    dlbench.train('numpy', 'softmax', 'digits', label='x')\n"
+    )
+    suite.conftest += """
+def pytest_dlbench_case_finished(config, record, result):
+    assert "two-layers" not in result.case.id, "the hook does not like it"
+"""
+    result = suite.run("--dlbench-runs=3", "--dlbench-save", "--dlbench-reason=first", "--dlbench-allow=invalid")
+    result.assert_outcomes(failed=1, passed=1)
+    result.stdout.fnmatch_lines(["*the hook does not like it*"])
+
+
 def test_an_interrupted_session_counts_tests_however_many_cases_they_have(suite):
     suite.has_own_process = True
     suite.write(test=f"{SEVERAL}\ndef test_ended(dlbench):\n    raise KeyboardInterrupt\n")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging import METRICS, Metrics, stored, summarise
-from pytest_dlbench.judging.equivalence import of_framework, subject
-from pytest_dlbench.records import CaseOutcome, CaseResult, codec
+from pytest_dlbench.judging.equivalence import covers, of_framework, subject
+from pytest_dlbench.records import CaseOutcome, CaseResult, Certificate, codec
 from pytest_dlbench.reporting.charts.history import Past
 from pytest_dlbench.reporting.charts.measured import Judged, Measured, named
 from pytest_dlbench.reporting.exports.rows import CONDITIONS, conditions, sound
@@ -56,17 +56,33 @@ def gather(paths: Iterable[Path], history: History | None = None, metrics: Metri
 
 def _certified(cases: Sequence[Judged]) -> Sequence[Judged]:
     """The cases, with the certificates that other sessions have for what they trained."""
-    known = {_subject(case): case.result.certificate for case in cases if case.result.certificate}
+    own = [_evidence(case) for case in cases]
+    known = {_subject(case): found for case, found in zip(cases, own, strict=True) if found}
 
-    def certified(case: Judged) -> Judged:
-        certificate = case.result.certificate or known.get(_subject(case))
+    def certified(case: Judged, found: Certificate | None) -> Judged:
+        trained = any(run.training for run in case.runs)
+        certificate = (found or known.get(_subject(case))) if trained else None
         return replace(case, result=replace(case.result, certificate=certificate))
 
-    return [certified(case) if any(run.training for run in case.runs) else case for case in cases]
+    return [certified(case, found) for case, found in zip(cases, own, strict=True)]
+
+
+def _evidence(case: Judged) -> Certificate | None:
+    """A case's own certificate, if it covers how the case was trained.
+
+    In older files it may not, and does not say on which machine and data it was measured: those of its session.
+    """
+    found, context = case.result.certificate, case.context
+    if found is None:
+        return None
+    machine, data = found.machine or context.machine.name, found.dataset_digest or context.dataset_digest
+    return found if covers(replace(found, machine=machine, dataset_digest=data), context) else None
 
 
 def _subject(case: Judged) -> Hashable:
-    return subject(case.result.case, case.context, case.runs[0].versions)
+    # A run that did not start has no versions.
+    versions = next((run.versions for run in case.runs if run.versions), {})
+    return subject(case.result.case, case.context, versions)
 
 
 def _sides(session: str, case: Recorded) -> Iterator[Judged]:

@@ -71,6 +71,25 @@ def test_a_certificate_of_one_session_is_not_that_of_another_training(changes, t
     assert found["pytorch", 70] is None
 
 
+@pytest.mark.parametrize(
+    ("of_file", "context", "is_shown"),
+    [
+        ({}, {}, True),
+        # As in files older than these fields.
+        ({"machine": "", "dataset_digest": ""}, {}, True),
+        ({"machine": "", "dataset_digest": ""}, {"precision": "bfloat16"}, False),
+        ({"machine": "", "dataset_digest": ""}, {"execution": ("tf32",)}, False),
+        ({"machine": "linux-other"}, {}, False),
+    ],
+)
+def test_a_certificate_that_does_not_cover_its_case_is_not_shown(of_file, context, is_shown, tmp_path):
+    certificate = replace(CERTIFICATE, **of_file)
+    journal = Journal(tmp_path)
+    write(journal, [judged(result={"certificate": certificate}, context=context)])
+    (found,) = gather([journal.path]).cases
+    assert found.result.certificate == (certificate if is_shown else None)
+
+
 def test_a_damaged_line_is_named_and_the_rest_is_kept(journal):
     journal.path.write_bytes(journal.path.read_bytes()[:-20])
     found = gather([journal.path])
