@@ -471,11 +471,7 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
     from pytest_dlbench.workflows import recording  # noqa: PLC0415 - see session_of
 
     config, node, asked = request.config, request.node, request.config.stash[OPTIONS]
-    node.stash[SETTLED] = []
-    # Of a test that requests it as it runs, nothing was known before.
-    _begin(config)
-    if reporter := config.pluginmanager.get_plugin(REPORTER):
-        reporter.saw_benchmarks = True
+    _announce(node)
     session = _opened(config)
     session.resumption.test, session.comparer.suite = node.nodeid, node.path.parent
 
@@ -507,6 +503,14 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         skip=pytest.skip,
         taker=config.pluginmanager.get_plugin(TAKER),
     )
+
+
+def _announce(node: pytest.Item) -> None:
+    """Let the session know of a test that measures: of one that requests the fixture as it runs, nothing was known."""
+    node.stash[SETTLED] = []
+    _begin(node.config)
+    if reporter := node.config.pluginmanager.get_plugin(REPORTER):
+        reporter.saw_benchmarks = True
 
 
 def _certified(node: pytest.Item, session: "Session", certificate: Certificate) -> None:

@@ -10,7 +10,7 @@ from pytest_dlbench.records import CaseResult
 from pytest_dlbench.records.cases import label_of
 from pytest_dlbench.reporting import figures, foreign, terminal
 from pytest_dlbench.reporting.columns import OWN
-from pytest_dlbench.storing.recorded import Recorded
+from pytest_dlbench.storing.recorded import Recorded, began
 
 Row = list[str]
 Seen = tuple[str, CaseResult]
@@ -39,8 +39,8 @@ def tables(results: Iterable[CaseResult], metrics: Metrics = METRICS) -> list[st
 def markdown(cases: Iterable[Recorded], metrics: Metrics = METRICS) -> list[str]:
     """The same of several sessions as tables in Markdown, with the newest figures of a case on each machine."""
     lines = []
-    ordered = sorted(cases, key=lambda case: min((run.began for run in case.record.runs), default=""))
-    for table in _tables([(case.record.context.machine.name, case.result) for case in ordered], metrics):
+    seen = [(case.record.context.machine.name, case.result) for case in sorted(cases, key=began)]
+    for table in _tables(seen, metrics):
         bars = ["---", *["---:"] * (len(table.headings) - 1)]
         cells = ([foreign.markdown(cell) for cell in row] for row in (table.headings, *table.rows))
         heading, *others = (f"| {' | '.join(row)} |" for row in cells)

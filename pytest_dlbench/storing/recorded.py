@@ -167,7 +167,7 @@ def newest(cases: Iterable[Recorded], key: Callable[[Recorded], K]) -> dict[K, R
     found: dict[K, Recorded] = {}
     for case in cases:
         known = found.get(key(case))
-        if known is None or _began(case) >= _began(known):
+        if known is None or began(case) >= began(known):
             found[key(case)] = case
     return found
 
@@ -182,7 +182,8 @@ def of_class(case: Recorded) -> tuple[str, str]:
     return case.record.case.id, case.record.context.machine.name
 
 
-def _began(case: Recorded) -> float:
+def began(case: Recorded) -> float:
+    """When the first run of a recording began, in seconds since the epoch; 0 without any."""
     return min((datetime.fromisoformat(run.began).timestamp() for run in case.record.runs), default=0.0)
 
 
