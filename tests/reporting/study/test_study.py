@@ -1,6 +1,7 @@
 """The study: made from journals, byte for byte, and nothing of it is typed by hand."""
 
 import gzip
+import lzma
 import re
 import shutil
 from dataclasses import replace
@@ -55,7 +56,7 @@ def test_the_committed_study_is_what_its_journals_give(capsys):
 
 
 def test_a_changed_figure_in_a_journal_fails_the_check(committed, capsys):
-    path = min((committed / "journals").glob("*.jsonl.gz"))
+    path = min((committed / "journals").glob("*.jsonl.xz"))
     _change_steps(path)
     status, out = checked(committed, capsys)
     assert status == 1
@@ -69,7 +70,7 @@ def _change_steps(path):
     training = first.run.training
     longer = replace(training, step_seconds=tuple(10 * seconds for seconds in training.step_seconds))
     changed = replace(first, run=replace(first.run, training=longer))
-    path.write_bytes(gzip.compress(b"".join(map(codec.checked_line, (changed, *others)))))
+    path.write_bytes(lzma.compress(b"".join(map(codec.checked_line, (changed, *others)))))
 
 
 def test_a_number_typed_into_the_page_fails_the_check(committed, capsys):
