@@ -80,6 +80,11 @@ SESSIONS = (
     "Frameworks that were trained by a whole recipe on one machine are in one picture, though their sessions may be"
     " hours apart: times that differ by a few per cent do not show which is faster."
 )
+THREADS = (
+    "Trainings of a whole recipe are compared over all sessions on one machine with the same versions, except those"
+    " that other processes affected. Their intervals include an assumed spread between sessions, but virtual machines"
+    " of one kind may have hosts of different speeds: an efficiency above 100 % may have no other cause."
+)
 WIDEST = "The cell that most frameworks trained is shown."
 
 Found = list[Section | Lacking]
@@ -91,6 +96,7 @@ def findings(cases: Sequence[Measured]) -> Found:
     """Every section in the order of the page, or why it is not there."""
     # What accuracy costs is known at the end of a recipe only.
     finished = whole.over_sessions(list(filter(whole.is_whole, cases)), is_timed=True)
+    by_threads = whole.over_threads(cases)
     widest = _widest(cases)
     return [
         _ranks(cases),
@@ -99,7 +105,9 @@ def findings(cases: Sequence[Measured]) -> Found:
         whole.section(cases),
         _curves(whole.over_sessions(cases, is_timed=False)),
         _drawn(pareto.chart(finished), finished, WHOLE, SESSIONS),
-        _scaling(threads.chart(cases), cases, lambda case: case.case.threads, lambda case: case.workload),
+        _scaling(
+            threads.chart(by_threads), by_threads, lambda case: case.case.threads, lambda case: case.workload, THREADS
+        ),
         _scaling(workers.chart(cases), cases, lambda case: case.case.workers, lambda case: case.training),
         _phases(widest),
         _drawn(memory.chart(widest), widest, WIDEST),
@@ -245,10 +253,11 @@ def _scaling(
     cases: Sequence[Measured],
     count: Callable[[Measured], int],
     workload: Callable[[Measured], str],
+    *more: str,
 ) -> Section | Lacking:
     """Speed-ups as pictures, and in a table with their intervals."""
     words = scaling.words(cases, found.name, count, workload)
-    section = _drawn(found, cases, words=lambda _, __, choice: words[choice])
+    section = _drawn(found, cases, *more, words=lambda _, __, choice: words[choice])
     if isinstance(section, Lacking):
         return section
     return replace(section, blocks=(*section.blocks, *scaling.blocks(cases, found.name, count, workload)))

@@ -7,6 +7,7 @@ from statistics import fmean, median
 
 from pytest_dlbench.judging import METRICS, seeds
 from pytest_dlbench.judging.comparable import WHOLE
+from pytest_dlbench.judging.equivalence import of_framework
 from pytest_dlbench.records import Run
 from pytest_dlbench.records.reasons import Neighbours
 from pytest_dlbench.reporting import figures
@@ -32,6 +33,7 @@ BUSY_NOTE = f"Times with{BUSY} are of cases of which other processes affected at
 # github.com/zalandoresearch/fashion-mnist, section Benchmark, which says that they were not verified.
 REPORTED = {"fashion-mnist": "Others report 87.6 to 93.2 % for networks of two convolutions without augmentation"}
 HEADINGS = ("network, data and device", "framework", "runs", "steps", "accuracy", "step", "training", "peak RSS")
+MISSING = f"Of {seeds.LEAST_SEEDS} seeds in each framework, these are missing, with the time that they would take:"
 COVERED = (
     *("network and data", "device and threads", "processor"),
     *("frameworks", "certified", "seeds of each", "runs", "total time"),
@@ -52,7 +54,8 @@ def section(cases: Sequence[Measured]) -> Section | Lacking:
     rows = tuple(_row(case) for members in found.values() for case in members)
     table = Table(caption=TITLE, headings=HEADINGS, rows=rows, texts=2)
     busy = (Paragraph(text=BUSY_NOTE),) if any(map(_was_busy, chain(*found.values()))) else ()
-    return Section(title=TITLE, blocks=(Paragraph(text=LEAD + reported, items=lines), _covered(found), table, *busy))
+    lead = Paragraph(text=LEAD + reported, items=lines)
+    return Section(title=TITLE, blocks=(lead, _covered(found), *_missing(found), table, *busy))
 
 
 def _covered(found: Mapping[Cell, Sequence[Measured]]) -> Table:
@@ -69,11 +72,35 @@ def _covered(found: Mapping[Cell, Sequence[Measured]]) -> Table:
     return Table(caption="How much of each recipe was run", headings=COVERED, rows=rows, texts=3)
 
 
-def _counts(members: Sequence[Measured]) -> tuple[str, ...]:
+def _missing(found: Mapping[Cell, Sequence[Measured]]) -> Iterator[Paragraph]:
+    """The runs that recipes lack, and how long they would take by those that their frameworks have."""
+    lines = []
+    for (model, dataset), members in found.items():
+        of_each = _runs_by_framework(members).values()
+        lacking = [(count, of) for of in of_each if (count := seeds.LEAST_SEEDS - _seeds(of)) > 0]
+        if lacking:
+            runs = many(sum(count for count, _ in lacking), "run")
+            seconds = sum(count * median(run.wall_seconds for run in of) for count, of in lacking)
+            names = many(len(lacking), "framework")
+            lines.append(f"{model} on {dataset}: {runs} of {names}, {figures.duration(seconds)}")
+    if lines:
+        yield Paragraph(text=MISSING, items=tuple(lines))
+
+
+def _runs_by_framework(members: Sequence[Measured]) -> dict[str, list[Run]]:
     runs: dict[str, list[Run]] = {}
     for case in members:
         runs.setdefault(case.case.framework, []).extend(case.sound)
-    seeds_of = [len({run.seed for run in of}) for of in runs.values()]
+    return runs
+
+
+def _seeds(runs: Sequence[Run]) -> int:
+    return len({run.seed for run in runs})
+
+
+def _counts(members: Sequence[Measured]) -> tuple[str, ...]:
+    runs = _runs_by_framework(members)
+    seeds_of = [_seeds(of) for of in runs.values()]
     least, most = min(seeds_of), max(seeds_of)
     every = [run for of in runs.values() for run in of]
     certified = {case.case.framework for case in members if case.result.certificate}
@@ -103,7 +130,8 @@ def _runs_of_each(members: Sequence[Measured]) -> str:
 def _steps(members: Sequence[Measured]) -> str:
     """Which framework takes the shortest step and which the longest, on the machine that has most of them.
 
-    Of other machines, and where other processes affected them, times are not compared.
+    Of other machines, and where other processes affected them, times are not compared; of several numbers of threads
+    that have as many, those with the fewest are.
     """
     of_kind: dict[tuple[str, str, int, int], list[Measured]] = {}
     for case in members:
@@ -111,7 +139,7 @@ def _steps(members: Sequence[Measured]) -> str:
             continue
         kind = (case.context.machine.name, case.case.device, case.case.threads, case.case.workers)
         of_kind.setdefault(kind, []).append(case)
-    most: list[Measured] = max(of_kind.values(), key=len, default=[])
+    most: list[Measured] = min(of_kind.values(), key=lambda of: (-len(of), of[0].case.threads), default=[])
     by_step = sorted(most, key=lambda case: median(frameworks.step_seconds(case)))
     if len(by_step) < 2:
         return ""
@@ -120,7 +148,9 @@ def _steps(members: Sequence[Measured]) -> str:
     is_every = len(by_step) == len({case.case.framework for case in members})
     among = "" if is_every else f"of {len(by_step)} with comparable times, "
     longest = f"takes {times} times as long in {last.case.framework}"
-    return f"; {among}a step is shortest in {first.case.framework}, and {longest}"
+    is_of_all = len({case.case.threads for case in members}) == 1
+    threads = "" if is_of_all else f"with {many(first.case.threads, 'thread')}, "
+    return f"; {among}{threads}a step is shortest in {first.case.framework}, and {longest}"
 
 
 def _was_busy(case: Measured) -> bool:
@@ -144,16 +174,37 @@ def over_sessions(cases: Sequence[Measured], *, is_timed: bool) -> list[Measured
     return [replace(case, cell=_cell(case, is_timed=is_timed)) if is_whole(case) else case for case in cases]
 
 
+def over_threads(cases: Sequence[Measured]) -> list[Measured]:
+    """The cases, with those of whole recipes as of one session on each machine, by which their threads are compared.
+
+    Not those that other processes affected, and only among runs with the same versions.
+    """
+    return [_on_machine(case) if is_whole(case) and not _was_busy(case) else case for case in cases]
+
+
+def _on_machine(case: Measured) -> Measured:
+    name = case.context.machine.name
+    versions = sorted(of_framework(case.sound[0].versions).items())
+    session = " · ".join((name, *(f"{package} {version}" for package, version in versions)))
+    workload = _joined(case, case.case.device, *_workers(case), name)
+    return replace(case, workload=workload, judged=replace(case.judged, session=session))
+
+
 def _cell(case: Measured, *, is_timed: bool) -> str:
-    parts = (_place(case), case.context.machine.name) if is_timed else ()
+    return _joined(case, *((_place(case), case.context.machine.name) if is_timed else ()))
+
+
+def _joined(case: Measured, *parts: str) -> str:
     return " · ".join((case.case.model, case.case.dataset, *parts, "whole recipe"))
 
 
 def _place(case: Measured) -> str:
     """The device, threads and workers of a case."""
-    one = case.case
-    workers = (many(one.workers, "worker"),) if one.workers > 1 else ()
-    return " · ".join((one.device, many(one.threads, "thread"), *workers))
+    return " · ".join((case.case.device, many(case.case.threads, "thread"), *_workers(case)))
+
+
+def _workers(case: Measured) -> tuple[str, ...]:
+    return (many(case.case.workers, "worker"),) if case.case.workers > 1 else ()
 
 
 def _of_cells(cases: Sequence[Measured]) -> dict[Cell, list[Measured]]:

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_dlbench.records.reasons import Neighbours
 from pytest_dlbench.reporting import figures
-from pytest_dlbench.reporting.study import whole
+from pytest_dlbench.reporting.study import scaling, whole
 from pytest_dlbench.reporting.study.document import Lacking, Paragraph, Table
 from tests.doubles.judged import judged, measured
 from tests.doubles.records import evaluation, machine
@@ -19,9 +19,9 @@ def trained(framework, accuracy, **changes):
 
 
 def blocks(*cases):
-    """The paragraph, and the last table."""
-    found = whole.section(measured(*cases))
-    return {type(block): block for block in found.blocks}
+    """The first paragraph, and the last table."""
+    first, *others = whole.section(measured(*cases)).blocks
+    return {**{type(block): block for block in others}, type(first): first}
 
 
 def test_how_much_of_each_recipe_was_run_is_counted_by_device_and_threads():
@@ -30,13 +30,23 @@ def test_how_much_of_each_recipe_was_run_is_counted_by_device_and_threads():
         trained("jax", 0.9, threads=1, runs=5, result={"certificate": CERTIFICATE}),
         trained("jax", 0.9, threads=2, runs=1),
     )
-    _, covered, _ = whole.section(measured(*cases)).blocks
+    _, covered, _, _ = whole.section(measured(*cases)).blocks
     assert covered.caption == "How much of each recipe was run"
     (one, *counts), (two, *fewer) = covered.rows
     assert one == two == "gatech-lenet · fashion-mnist"
     seconds = cases[0].runs[0].wall_seconds
     assert counts == ["cpu · 1 thread", machine().cpu_model, "2", "1", "3 to 5", "8", figures.duration(8 * seconds)]
     assert fewer == ["cpu · 2 threads", machine().cpu_model, "1", "0", "1", "1", figures.duration(seconds)]
+
+
+def test_seeds_that_are_missing_are_counted_with_the_time_that_they_would_take():
+    two, five = trained("jax", 0.9, runs=2), trained("pytorch", 0.9, runs=5)
+    elsewhere = trained("jax", 0.9, runs=3, threads=2)
+    seconds = two.runs[0].wall_seconds
+    _, _, missing, _ = whole.section(measured(two, five, elsewhere)).blocks
+    assert missing.text == "Of 5 seeds in each framework, these are missing, with the time that they would take:"
+    assert missing.items == (f"gatech-lenet on fashion-mnist: 2 runs of 1 framework, {figures.duration(2 * seconds)}",)
+    assert len(whole.section(measured(five)).blocks) == 3
 
 
 def test_frameworks_are_listed_by_accuracy_with_how_far_they_are_apart():
@@ -148,6 +158,47 @@ def test_times_are_shown_by_device_threads_and_workers():
 def test_other_cases_stay_in_the_cells_of_their_sessions():
     cases = measured(trained("jax", 0.9, scale="smoke"), trained("jax", 0.9))
     assert whole.over_sessions(cases, is_timed=True)[0] == cases[0]
+
+
+def test_of_several_numbers_of_threads_the_fewest_are_compared_and_named():
+    steps = {("jax", 1): 0.02, ("pytorch", 1): 0.01, ("jax", 2): 0.02, ("pytorch", 2): 0.005}
+    cases = [trained(name, 0.9, step=step, threads=threads) for (name, threads), step in steps.items()]
+    for order in (cases, cases[::-1]):
+        (said,) = whole.reached(measured(*order))
+        assert said.endswith("; with 1 thread, a step is shortest in pytorch, and takes 2.00 times as long in jax")
+
+
+def threads_apart(versions=None, **changes):
+    """How much faster two threads are than one, of sessions that are hours apart."""
+    one = trained("jax", 0.9, step=0.02, threads=1, session="20261128T054108-1")
+    two = trained("jax", 0.9, step=0.0125, threads=2, session="20261129T061937-2", **changes)
+    if versions:
+        two = replace(two, runs=tuple(replace(run, versions=versions) for run in two.runs))
+    cases = whole.over_threads(measured(one, two))
+    return scaling.blocks(cases, "threads", lambda case: case.case.threads, lambda case: case.workload)[0].rows
+
+
+def test_threads_of_whole_recipes_are_compared_over_sessions():
+    ((workload, framework, threads, gain, share),) = threads_apart()
+    assert workload == f"gatech-lenet · fashion-mnist · cpu · {machine().name} · whole recipe"
+    assert (framework, threads, gain.split(" ")[0], share) == ("jax", "2", "1.60", "80 %")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"result": {"cautions": (Neighbours(cpus=1.0, disturbed=3, runs=3),)}},
+        {"context": {"machine": machine(name="another")}},
+        {"device": "gpu"},
+        {"scale": "smoke"},
+    ],
+)
+def test_threads_are_not_compared_with_another_machine_or_where_other_processes_affected_them(changes):
+    assert not threads_apart(**changes)
+
+
+def test_threads_are_not_compared_between_versions():
+    assert not threads_apart(versions={"jax": "0.0.1"})
 
 
 def test_times_that_other_processes_affected_are_marked_and_not_compared():
