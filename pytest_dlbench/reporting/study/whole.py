@@ -33,7 +33,10 @@ BUSY_NOTE = f"Times with{BUSY} are of cases of which other processes affected at
 # github.com/zalandoresearch/fashion-mnist, section Benchmark, which says that they were not verified.
 REPORTED = {"fashion-mnist": "Others report 87.6 to 93.2 % for networks of two convolutions without augmentation"}
 HEADINGS = ("network, data and device", "framework", "runs", "steps", "accuracy", "step", "training", "peak RSS")
-MISSING = f"Of {seeds.LEAST_SEEDS} seeds in each framework, these are missing, with the time that they would take:"
+MISSING = (
+    f"Of {seeds.LEAST_SEEDS} seeds in each framework that trained it, these are missing,"
+    " with the time that they would take:"
+)
 COVERED = (
     *("network and data", "device and threads", "processor"),
     *("frameworks", "certified", "seeds of each", "runs", "total time"),

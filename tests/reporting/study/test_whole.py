@@ -44,7 +44,10 @@ def test_seeds_that_are_missing_are_counted_with_the_time_that_they_would_take()
     elsewhere = trained("jax", 0.9, runs=3, threads=2)
     seconds = two.runs[0].wall_seconds
     _, _, missing, _ = whole.section(measured(two, five, elsewhere)).blocks
-    assert missing.text == "Of 5 seeds in each framework, these are missing, with the time that they would take:"
+    assert (
+        missing.text
+        == "Of 5 seeds in each framework that trained it, these are missing, with the time that they would take:"
+    )
     assert missing.items == (f"gatech-lenet on fashion-mnist: 2 runs of 1 framework, {figures.duration(2 * seconds)}",)
     assert len(whole.section(measured(five)).blocks) == 3
 
