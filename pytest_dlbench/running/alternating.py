@@ -20,7 +20,7 @@ import psutil
 from pytest_dlbench.data.dataset import PARTS
 from pytest_dlbench.environments.placing import Absent, Place
 from pytest_dlbench.model.traffic import step_bytes
-from pytest_dlbench.records import Alternation, Run, Timeline, Usage
+from pytest_dlbench.records import Alternation, Run, Timeline, Usage, digits
 from pytest_dlbench.records.reasons import SequentialPairs
 from pytest_dlbench.running import pinning
 from pytest_dlbench.running.run_hooks import NO_HOOKS, RunHooks
@@ -228,7 +228,7 @@ def _own_timeline(line: Timeline, other: Timeline, later: float) -> Timeline:
     if not line.machine_seconds or not other.seconds:
         return line
     theirs = np.interp(line.seconds, np.add(other.seconds, later), other.cpu_seconds, left=0.0)
-    return replace(line, machine_seconds=tuple(np.subtract(line.machine_seconds, theirs).tolist()))
+    return replace(line, machine_seconds=digits.seconds(np.subtract(line.machine_seconds, theirs).tolist()))
 
 
 def _alternation(run: Run) -> Alternation | None:

@@ -22,6 +22,7 @@ from pytest_dlbench.records import (
     RunOutcome,
     Training,
     WorkerShare,
+    digits,
 )
 from pytest_dlbench.records.problems import (
     NotFinite,
@@ -31,7 +32,7 @@ from pytest_dlbench.records.problems import (
     WrongVersion,
     WrongVersions,
 )
-from pytest_dlbench.running import digits, failures, launch, messages, pinning, progress
+from pytest_dlbench.running import failures, launch, messages, pinning, progress
 from pytest_dlbench.running.connection import WorkerError, WorkerHungError, WorkerTimeoutError
 from pytest_dlbench.running.failures import NotDoneError
 from pytest_dlbench.running.group import Group

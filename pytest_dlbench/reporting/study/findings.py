@@ -177,11 +177,16 @@ def _method(metrics: Iterable[Metric]) -> Paragraph:
 def _stated(cases: Sequence[Measured]) -> dict[str, list[str]]:
     """By cell, how its frameworks compare, and what became of its other cases."""
     found: dict[str, list[str]] = {}
+    refused: dict[str, list[str]] = {}
     for number, cell, sentence in decision.statements(cases):
         case = cases[number]
-        is_refused = case.result.outcome is CaseOutcome.UNSUPPORTED
-        text = f"{case.case.framework} does not support it" if is_refused else sentence
-        found.setdefault(cell, []).append(text)
+        if case.result.outcome is CaseOutcome.UNSUPPORTED:
+            refused.setdefault(cell, []).append(case.case.framework)
+        else:
+            found.setdefault(cell, []).append(sentence)
+    for cell, names in refused.items():
+        does = "does" if len(names) == 1 else "do"
+        found.setdefault(cell, []).append(f"{', '.join(names)} {does} not support it")
     return found
 
 

@@ -21,8 +21,7 @@ REPEAT = (
     "dlbench env build pytorch jax",
     "dlbench data fetch fashion-mnist",
     "pytest bench -m training --dlbench-frameworks pytorch,jax --dlbench-datasets digits28,fashion-mnist",
-    "gzip -n .dlbench/*.jsonl && cp .dlbench/*.jsonl.gz docs/study/journals/",
-    "dlbench study",
+    "dlbench study --add .dlbench/*.jsonl",
     "dlbench study --check",
 )
 # They draw the pictures and compute the intervals: others may give other bytes.
@@ -44,7 +43,7 @@ def make(folder: Path) -> Made:
     journals = folder / JOURNALS
     if not journals.is_dir():
         raise FileFormatError(
-            f"{journals}: there is no such folder; put journals (.jsonl, .jsonl.gz, .jsonl.xz) of .dlbench there"
+            f"{journals}: there is no such folder; dlbench study {folder} --add .dlbench/*.jsonl puts journals there"
         )
     gathered = gather([journals])
     sides = tuple(case for case in gathered.cases if not case.is_baseline)

@@ -8,7 +8,7 @@ from statistics import fmean, median
 from pytest_dlbench.judging import METRICS, seeds
 from pytest_dlbench.judging.comparable import WHOLE
 from pytest_dlbench.judging.equivalence import of_framework
-from pytest_dlbench.records import Run
+from pytest_dlbench.records import CaseOutcome, Run
 from pytest_dlbench.records.reasons import Neighbours
 from pytest_dlbench.reporting import figures
 from pytest_dlbench.reporting.charts import Measured, frameworks
@@ -37,6 +37,7 @@ MISSING = (
     f"Of {seeds.LEAST_SEEDS} seeds in each framework that trained it, these are missing,"
     " with the time that they would take:"
 )
+UNTRAINED = "Frameworks that trained another of these recipes, and have neither trained nor refused this one:"
 COVERED = (
     *("network and data", "device and threads", "processor"),
     *("frameworks", "certified", "seeds of each", "runs", "total time"),
@@ -58,7 +59,7 @@ def section(cases: Sequence[Measured]) -> Section | Lacking:
     table = Table(caption=TITLE, headings=HEADINGS, rows=rows, texts=2)
     busy = (Paragraph(text=BUSY_NOTE),) if any(map(_was_busy, chain(*found.values()))) else ()
     lead = Paragraph(text=LEAD + reported, items=lines)
-    return Section(title=TITLE, blocks=(lead, _covered(found), *_missing(found), table, *busy))
+    return Section(title=TITLE, blocks=(lead, _covered(found), *_missing(found), *_untrained(found, cases), table, *busy))
 
 
 def _covered(found: Mapping[Cell, Sequence[Measured]]) -> Table:
@@ -88,6 +89,20 @@ def _missing(found: Mapping[Cell, Sequence[Measured]]) -> Iterator[Paragraph]:
             lines.append(f"{model} on {dataset}: {runs} of {names}, {figures.duration(seconds)}")
     if lines:
         yield Paragraph(text=MISSING, items=tuple(lines))
+
+
+def _untrained(found: Mapping[Cell, Sequence[Measured]], cases: Sequence[Measured]) -> Iterator[Paragraph]:
+    """The frameworks that did not train a recipe that others trained, without those that do not support it."""
+    names_of = {cell: {case.case.framework for case in members} for cell, members in found.items()}
+    every = set().union(*names_of.values())
+    lines = []
+    for (model, dataset), names in names_of.items():
+        of_cell = (case for case in cases if (case.case.model, case.case.dataset) == (model, dataset))
+        refused = {case.case.framework for case in of_cell if case.result.outcome is CaseOutcome.UNSUPPORTED}
+        if lacking := sorted(every - names - refused):
+            lines.append(f"{model} on {dataset}: {', '.join(lacking)}")
+    if lines:
+        yield Paragraph(text=UNTRAINED, items=tuple(lines))
 
 
 def _runs_by_framework(members: Sequence[Measured]) -> dict[str, list[Run]]:

@@ -29,6 +29,12 @@ def test_a_case_that_is_not_supported_is_stated_after_the_others_of_its_cell():
     assert statement.endswith("]; caffe2 does not support it.")
 
 
+def test_cases_that_are_not_supported_are_stated_together():
+    cases = (judged("jax"), unsupported("caffe2"), judged("pytorch", step=0.03), unsupported("chainer"))
+    (statement,) = [block.text for block in section("Network by network", *cases)[1:] if isinstance(block, Paragraph)]
+    assert statement.endswith("]; caffe2, chainer do not support it.")
+
+
 def test_how_times_ratios_and_intervals_are_made_is_said_before_the_first_cell():
     method, *_ = section("Network by network", judged("jax"), judged("pytorch"))
     metric = METRICS["step_time"]

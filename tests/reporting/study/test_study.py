@@ -104,7 +104,28 @@ def test_a_picture_that_the_study_no_longer_has_fails_the_check_and_is_removed(m
 
 def test_without_journals_it_says_where_to_put_them(tmp_path, capsys):
     assert main(["study", str(tmp_path)]) == 2
-    assert "put journals (.jsonl, .jsonl.gz, .jsonl.xz) of .dlbench there" in capsys.readouterr().err
+    said = f"dlbench study {tmp_path} --add .dlbench/*.jsonl puts journals there"
+    assert said in capsys.readouterr().err
+
+
+def test_a_journal_that_is_added_is_compressed_and_on_the_page(tmp_path, capsys):
+    journal = Journal(tmp_path)
+    write(journal, workloads(8))
+    folder = tmp_path / "study"
+    assert main(["study", str(folder), "--add", str(journal.path)]) == 0
+    assert [path.name for path in (folder / "journals").iterdir()] == [f"{journal.path.name}.xz"]
+    assert "## Ranks over all workloads" in (folder / "index.md").read_text("utf-8")
+    assert checked(folder, capsys)[0] == 0
+
+
+def test_a_damaged_journal_is_not_added(tmp_path, capsys):
+    journal = Journal(tmp_path)
+    write(journal, workloads(8))
+    journal.path.write_bytes(journal.path.read_bytes()[:-20])
+    folder = tmp_path / "study"
+    assert main(["study", str(folder), "--add", str(journal.path)]) == 2
+    assert "a journal is packed only if all of its lines can be read" in capsys.readouterr().err
+    assert not folder.exists()
 
 
 def test_a_section_without_figures_is_not_on_the_page_and_its_command_is(made):

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.records.reasons import Neighbours
 from pytest_dlbench.reporting import figures
 from pytest_dlbench.reporting.study import scaling, whole
 from pytest_dlbench.reporting.study.document import Lacking, Paragraph, Table
-from tests.doubles.judged import judged, measured
+from tests.doubles.judged import judged, measured, unfinished
 from tests.doubles.records import evaluation, machine
 from tests.storing.test_certificates import CERTIFICATE
 
@@ -50,6 +51,18 @@ def test_seeds_that_are_missing_are_counted_with_the_time_that_they_would_take()
     )
     assert missing.items == (f"gatech-lenet on fashion-mnist: 2 runs of 1 framework, {figures.duration(2 * seconds)}",)
     assert len(whole.section(measured(five)).blocks) == 3
+
+
+def test_frameworks_that_neither_trained_nor_refused_a_recipe_are_named():
+    refused = unfinished("mxnet", model="tartu-mnist-cnn")
+    asked = replace(refused.result.case, dataset="fashion-mnist")
+    refused = replace(refused, result=replace(refused.result, case=asked, outcome=CaseOutcome.UNSUPPORTED, reasons=()))
+    everywhere = [trained("jax", 0.9, runs=5), trained("jax", 0.9, runs=5, model="tartu-mnist-cnn")]
+    elsewhere = [trained(name, 0.9, runs=5) for name in ("pytorch", "mxnet", "chainer")]
+    _, _, untrained, _ = whole.section(measured(*everywhere, *elsewhere, refused)).blocks
+    assert untrained.text.startswith("Frameworks that trained another of these recipes")
+    assert untrained.items == ("tartu-mnist-cnn on fashion-mnist: chainer, pytorch",)
+    assert len(whole.section(measured(*everywhere)).blocks) == 3
 
 
 def test_frameworks_are_listed_by_accuracy_with_how_far_they_are_apart():
