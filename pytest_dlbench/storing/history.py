@@ -220,12 +220,12 @@ def _table(where: str, content: bytes, columns: Iterable[str] | None) -> Any:
     named = CHECKSUM.search(where)
     if named and named[1] != _checksum(content):
         raise FileFormatError(f"{where}: its content does not have the checksum in its name: it was damaged")
-    file = arrow().parquet.ParquetFile(BytesIO(content), page_checksum_verification=True)
+    # Each thread of Arrow's pools can abort the process as it exits (Arrow's issues 34314 and 36980): here none starts.
+    file = arrow().parquet.ParquetFile(BytesIO(content), page_checksum_verification=True, pre_buffer=False)
     there = file.schema_arrow.names
     if "session" not in there:
         raise ValueError("it has no column 'session'")
     wanted = there if columns is None else ["session", *(name for name in columns if name in there)]
-    # A session is small: distributing its columns to threads takes longer than reading them.
     return file.read(columns=wanted, use_threads=False)
 
 
@@ -240,4 +240,4 @@ def _joined(tables: Sequence[Any]) -> tuple["pd.DataFrame", list[str]]:
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             odd.append(f"session {table['session'][0]}: its column types conflict ({error}); it is skipped")
     joined = pa.concat_tables(kept, promote_options="permissive") if kept else schema.empty_table()
-    return joined.to_pandas(), odd
+    return joined.to_pandas(use_threads=False), odd

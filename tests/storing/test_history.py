@@ -23,6 +23,20 @@ for number in range(20):
     History(address=sys.argv[1]).append([row] * 50, KINDS, machine="m")
 """.replace("KINDS", repr(KINDS))
 
+# What the packages start when they are imported is there already, such as the threads of NumPy's OpenBLAS.
+STARTED_THREADS = """
+import os, sys
+import pandas
+from pytest_dlbench.storing.history import History
+from pytest_dlbench.storing.tables import arrow
+arrow()
+before = len(os.listdir("/proc/self/task"))
+history = History(address=sys.argv[1])
+history.append([{"case": "a", "seed": 1, "step_time": 0.01}] * 50, KINDS, machine="m")
+assert len(history.read().rows) == 50
+print(len(os.listdir("/proc/self/task")) - before)
+""".replace("KINDS", repr(KINDS))
+
 
 @pytest.fixture
 def history(tmp_path):
@@ -194,6 +208,12 @@ def test_two_concurrent_writers_lose_nothing(history):
 def test_only_complete_files_remain(history):
     path = add(history)
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_arrow_starts_no_threads_that_could_abort_the_process_as_it_exits(history):
+    command = [sys.executable, "-c", STARTED_THREADS, history.address]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout == "0\n"
 
 
 def test_an_fsspec_address_works_too():
