@@ -45,5 +45,6 @@ def _compressed(content: bytes, path: Path) -> bytes:
         # A Python that was built without liblzma lacks it.
         import lzma  # noqa: PLC0415
     except ImportError as error:
-        raise FileFormatError(f"{path}: this Python has no lzma to compress it ({error}); use one that has it") from error
+        said = f"{path}: this Python has no lzma to compress it ({error}); use one that has it"
+        raise FileFormatError(said) from error
     return lzma.compress(content, preset=9 | lzma.PRESET_EXTREME)

@@ -59,7 +59,8 @@ def section(cases: Sequence[Measured]) -> Section | Lacking:
     table = Table(caption=TITLE, headings=HEADINGS, rows=rows, texts=2)
     busy = (Paragraph(text=BUSY_NOTE),) if any(map(_was_busy, chain(*found.values()))) else ()
     lead = Paragraph(text=LEAD + reported, items=lines)
-    return Section(title=TITLE, blocks=(lead, _covered(found), *_missing(found), *_untrained(found, cases), table, *busy))
+    lacking = (*_missing(found), *_untrained(found, cases))
+    return Section(title=TITLE, blocks=(lead, _covered(found), *lacking, table, *busy))
 
 
 def _covered(found: Mapping[Cell, Sequence[Measured]]) -> Table:
