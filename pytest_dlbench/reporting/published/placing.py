@@ -130,8 +130,8 @@ _DATASETS = {
     "ImageNet": "imagenet",
     "ChestX-ray14": "chestxray14",
 }
-# The same texts as those of _DATASETS, in examples of another length.
-_LENGTHS = {"imdb150": "imdb500", "ptb32": "ptb30"}
+# Of these models the texts are in examples of another length than those of _DATASETS.
+_TEXTS = {"rosetta-imdb-gru": "imdb150", "hkbu-lstm": "ptb32"}
 SYNTHETIC = "synthetic"
 _OF_MACHINE = (Caveat.MACHINE,)
 _OF_SYSTEM = (Caveat.MACHINE, Caveat.SYSTEM_AND_PROCESS)
@@ -204,13 +204,12 @@ def _place(figure: Figure) -> Place | Absence:
     if absence := _of_figure(figure) or _of_ours(figure):
         return absence
     metric, caveats = _METRICS[figure.metric]
-    dataset = _DATASETS.get(figure.dataset, figure.dataset) if metric in _OF_ACCURACY else ""
     return Place(
         model=our_model(figure) or "",
         frameworks=names.FRAMEWORKS[figure.framework],
         metric=metric,
         is_gpu=figure.gpus == "1",
-        dataset=dataset,
+        dataset=_dataset(figure) if metric in _OF_ACCURACY else "",
         caveats=caveats,
     )
 
@@ -275,13 +274,15 @@ def _differences(figure: Figure, case: Observed) -> Iterator[Difference]:
     for condition, theirs, ours in counts:
         if theirs.isdigit() and ours and int(theirs) != ours:
             yield Difference(condition=condition, theirs=f"{int(theirs):,}", ours=f"{ours:,}")
-    if _dataset(figure) != _LENGTHS.get(case.case.dataset, case.case.dataset):
+    if _dataset(figure) != case.case.dataset:
         yield Difference(condition=Condition.DATASET, theirs=figure.dataset, ours=case.case.dataset)
 
 
 def _dataset(figure: Figure) -> str:
     """Our name of a published data set; their synthetic ones are named by their shape."""
-    return SYNTHETIC if figure.dataset.startswith(SYNTHETIC) else _DATASETS.get(figure.dataset, figure.dataset)
+    if figure.dataset.startswith(SYNTHETIC):
+        return SYNTHETIC
+    return _TEXTS.get(our_model(figure) or "") or _DATASETS.get(figure.dataset, figure.dataset)
 
 
 def _distance(figure: Figure, place: Place, case: Observed) -> tuple[int, float, float]:

@@ -114,6 +114,8 @@ def test_conditions_that_are_the_same_are_not_in_the_row():
         ({"source": "hkbu", "model": "LSTM"}, "ptb32"),
         ({"source": "hkbu", "model": "FCN-S"}, "synthetic"),
         ({"source": "rosetta", "model": "imdb-gru", "metric": "training_time_3_epochs"}, "imdb150"),
+        ({"source": "rosetta", "model": "imdb-gru", "metric": "test_accuracy"}, "imdb150"),
+        ({"source": "tartu", "model": "lstm", "dataset": "IMDB", "metric": "final_test_accuracy"}, "imdb500"),
         ({"source": "thesis", "dataset": "CIFAR10"}, "cifar10"),
     ],
 )
