@@ -38,13 +38,15 @@ class Sweep:
 
     ``tests`` are their files, ``data`` the patterns of other files that they read. ``reads_documentation`` says that
     they check a framework against its rows in the documentation's tables. ``frameworks`` are those that train, if not
-    all do.
+    all do. ``reports`` are the parts of a run that count, by the names of their reports, if other parts run these files
+    with less of them.
     """
 
     tests: tuple[str, ...]
     data: tuple[str, ...] = ()
     reads_documentation: bool = False
     frameworks: tuple[str, ...] = ()
+    reports: tuple[str, ...] = ()
 
 
 MODELS, ZOO = "pytest_dlbench/model/**/*.py", "pytest_dlbench/zoo/**/*.py"
@@ -147,9 +149,12 @@ SWEEPS: Mapping[str, Sweep] = {
         frameworks=("pytorch-compile", "jax"),
     ),
     "bounds": Sweep(tests=("tests/equivalence/test_looser_bounds.py",), data=(GOLDEN, ZOO)),
-    "equivalence": Sweep(tests=("bench/test_equivalence.py", QUICKLY), data=(GOLDEN, ZOO)),
-    "side-by-side": Sweep(tests=("bench/test_training.py", QUICKLY), data=(ZOO,)),
-    "zoo": Sweep(tests=("bench/test_training.py",), data=(ZOO,), frameworks=("jax",)),
+    # The main job certifies PyTorch and JAX.
+    "equivalence": Sweep(
+        tests=("bench/test_equivalence.py", QUICKLY), data=(GOLDEN, ZOO), reports=("equivalence", "save")
+    ),
+    "side-by-side": Sweep(tests=("bench/test_training.py", QUICKLY), data=(ZOO,), reports=("all",)),
+    "zoo": Sweep(tests=("bench/test_training.py",), data=(ZOO,), frameworks=("jax",), reports=("zoo",)),
 }
 
 # Repositories of their own, in place of frameworks: programs of users, each with its own environment.

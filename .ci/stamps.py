@@ -135,25 +135,35 @@ def lines(planned: Plan) -> Iterator[str]:
     yield f"in turn: {planned['turn'] or 'none'}"
 
 
-def write(planned: Plan, reports: Iterable[str]) -> int:
-    """Stamp each sweep and framework, and each folder, with a passed test. If any test failed, stamp none.
+def write(planned: Plan, report: str) -> int:
+    """Stamp each sweep and framework, and each folder, with a passed test in the report of a part of the run.
 
-    The pages of a newcomer have no tests: a run that comes so far has passed those in its plan.
-
-    Returns the number of stamps.
+    If any of its tests failed, stamp none. Returns the number of stamps.
     """
-    cases = [case for report in reports for case in ET.parse(report).iter("testcase")]
+    cases = [*ET.parse(report).iter("testcase")]
     if any(case.find(bad) is not None for case in cases for bad in ("failure", "error")):
         return 0
     passed = [f"{case.get('classname')}.{case.get('name')}" for case in cases if case.find("skipped") is None]
-    ran = {sweep: _trained(sweep, of, passed) & {*frameworks(planned, sweep)} for sweep, of in planned["keys"].items()}
-    ran[NEWCOMER] = {*frameworks(planned, NEWCOMER)}
+    part = Path(report).stem
+    ran = {
+        sweep: _trained(sweep, of, passed) & {*frameworks(planned, sweep)}
+        for sweep, of in planned["keys"].items()
+        if part in (TESTED[sweep].reports or (part,))
+    }
     stamps = [_file(sweep, name, planned["keys"][sweep][name]) for sweep, names in ran.items() for name in names]
     folders = {
         name: key for name, key in planned["folders"]["keys"].items() if name not in planned["folders"]["skipped"]
     }
-    stamps += [_file(name, DRIVER, key) for name, key in folders.items() if _ran(name, passed)]
-    # One date for the whole run: ties in the rotation are resolved by the order of the table.
+    return _dated([*stamps, *(_file(name, DRIVER, key) for name, key in folders.items() if _ran(name, passed))])
+
+
+def pages(planned: Plan) -> int:
+    """Stamp the pages of a newcomer in the plan, which are commands and have no tests. Returns the number of stamps."""
+    return _dated([_file(NEWCOMER, name, planned["keys"][NEWCOMER][name]) for name in frameworks(planned, NEWCOMER)])
+
+
+def _dated(stamps: list[Path]) -> int:
+    # One date for all: ties in the rotation are resolved by the order of the table.
     date = datetime.now(UTC).isoformat()
     for stamp in stamps:
         _write(stamp, date)
@@ -200,7 +210,9 @@ def main(command: str, first: str, *others: str) -> None:
         case "list":
             print("\n".join(lines(planned)))
         case "write":
-            print(f"stamps written: {write(planned, others)}")
+            print(f"stamps written: {write(planned, *others)}")
+        case "pages":
+            print(f"stamps written: {pages(planned)}")
         case _:
             sys.exit(__doc__)
 

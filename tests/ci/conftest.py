@@ -73,9 +73,9 @@ class Tree:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def report(self, *tests: str) -> str:
-        """The path of a JUnit file with the elements of some tests."""
-        report = self.root / "report.xml"
+    def report(self, *tests: str, part: str = "worker") -> str:
+        """The path of a part's JUnit file with the elements of some tests."""
+        report = self.root / f"{part}.xml"
         report.write_text(f"<testsuites><testsuite>{''.join(tests)}</testsuite></testsuites>")
         return str(report)
 

@@ -1,4 +1,4 @@
-"""Stamps: written only for what passed, honoured by tests, and never for all frameworks at once."""
+"""Stamps: written only for what passed, part by part, honoured by tests, and never for all frameworks at once."""
 
 import pytest
 
@@ -61,8 +61,9 @@ DRIVEN = {
 @pytest.mark.parametrize("what", DRIVEN)
 def test_jax_runs_again_if_what_its_tests_need_of_the_driver_has_changed(tree, what):
     file, sweeps = DRIVEN[what]
-    tests = [case(name, module=module) for name in NAMES for module in (MODULE, "bench.test_training")]
-    tree.ask("write", tree.first_plan(NAMES), tree.report(*tests))
+    for part, module in {"worker": MODULE, "all": "bench.test_training"}.items():
+        report = tree.report(*(case(name, module=module) for name in NAMES), part=part)
+        tree.ask("write", tree.first_plan(NAMES), report)
     with tree.changed(file):
         found = tree.plan(NAMES)["skipped"]
     assert {sweep for sweep in (SWEEP, "side-by-side") if "jax" not in found[sweep]} == sweeps
@@ -77,7 +78,7 @@ def test_a_framework_that_fails_in_the_rotation_runs_again(tree):
 
 
 @pytest.mark.parametrize("bad", ["failure", "error"])
-def test_a_run_in_which_anything_failed_stamps_nothing(tree, bad):
+def test_a_part_in_which_anything_failed_stamps_nothing(tree, bad):
     report = tree.report(case("chainer"), case("mxnet"), case("somewhere", f"<{bad}/>", "tests.judging.test_levels"))
     assert tree.ask("write", tree.first_plan(NAMES), report) == "stamps written: 0\n"
     assert not list(tree.cache.rglob("*"))
@@ -95,8 +96,26 @@ def test_a_full_run_skips_nothing_and_stamps(tree):
     stamp(tree, *NAMES)
     full = tree.plan(NAMES, CI_FULL="1")
     assert (full["turn"], full["skipped"]) == (None, {})
-    # Of the framework, and of each page of a newcomer.
-    assert tree.ask("write", full, tree.report(case("cntk"))) == "stamps written: 4\n"
+    assert tree.ask("write", full, tree.report(case("cntk"))) == "stamps written: 1\n"
+
+
+def test_parts_are_stamped_one_by_one(tree):
+    plan = tree.first_plan(NAMES)
+    tree.ask("write", plan, tree.report(case("chainer")))
+    tree.ask("write", plan, tree.report(case("mxnet"), case("mxnet-imperative", "<failure/>")))
+    tree.ask("write", plan, tree.report(case("cntk")))
+    assert skipped(tree.plan(NAMES)) == {"cntk"}
+    assert tree.plan(NAMES)["turn"] == "chainer"
+
+
+def test_the_main_job_is_no_sweep_of_all_frameworks_or_networks(tree):
+    plan = tree.first_plan(NAMES)
+    trained = [
+        f'<testcase classname="bench.test_training" name="test_training[{name}-lenet-digits28-cpu]"/>'
+        for name in ("jax", "chainer")
+    ]
+    for part, count in {"save": 0, "all": 2, "zoo": 1}.items():
+        assert tree.ask("write", plan, tree.report(*trained, part=part)) == f"stamps written: {count}\n"
 
 
 def test_a_changed_builder_runs_again_while_the_others_are_skipped(tree):
@@ -139,8 +158,9 @@ def test_a_skip_is_accepted_for_the_reason_that_the_plan_has_and_for_no_other(tr
 def test_the_zoo_is_skipped_although_jax_is_in_turn_elsewhere(tree):
     first = tree.first_plan(NAMES)
     assert tree.ask("frameworks", first, "zoo") == "jax\n"
-    stamped = tree.report(case("jax", module="bench.test_training"))
-    assert tree.ask("write", first, stamped).startswith("stamps written: ")
+    for part in ("zoo", "all"):
+        stamped = tree.report(case("jax", module="bench.test_training"), part=part)
+        assert tree.ask("write", first, stamped) == "stamps written: 1\n"
     again = tree.plan(NAMES)
     assert tree.ask("frameworks", again, "zoo") == "\n"
     assert "jax" in tree.ask("frameworks", again, "side-by-side")
