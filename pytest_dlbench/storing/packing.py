@@ -6,8 +6,8 @@ from pathlib import Path
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import codec, digits
 from pytest_dlbench.storing.files import write_whole
-from pytest_dlbench.storing.journal import Damage, Entry, read_journal
-from pytest_dlbench.storing.recorded import ENDINGS, session_of
+from pytest_dlbench.storing.journal import COMPRESSED, Damage, Entry, read_journal
+from pytest_dlbench.storing.recorded import session_of
 
 
 def pack(path: Path, folder: Path) -> Path:
@@ -20,8 +20,8 @@ def pack(path: Path, folder: Path) -> Path:
     name = session_of(path)
     packed = folder / f"{name}.jsonl.xz"
     write_whole(packed, _compressed(content, path))
-    for ending in ENDINGS:
-        other = folder / f"{name}{ending}"
+    for ending in ("", *COMPRESSED):
+        other = folder / f"{name}.jsonl{ending}"
         if other != packed:
             other.unlink(missing_ok=True)
     return packed

@@ -14,6 +14,7 @@ from pytest_dlbench.records import Contention, codec
 from pytest_dlbench.reporting.charts import ranks
 from pytest_dlbench.reporting.study import pictures, study
 from pytest_dlbench.storing import Entry, Journal, read_journal
+from pytest_dlbench.storing.packing import pack
 from tests.doubles.judged import judged, measured, workloads, write
 
 COMMITTED = Path(__file__).parents[3] / "docs" / "study"
@@ -116,6 +117,15 @@ def test_a_journal_that_is_added_is_compressed_and_on_the_page(tmp_path, capsys)
     assert [path.name for path in (folder / "journals").iterdir()] == [f"{journal.path.name}.xz"]
     assert "## Ranks over all workloads" in (folder / "index.md").read_text("utf-8")
     assert checked(folder, capsys)[0] == 0
+
+
+def test_a_journal_that_is_added_replaces_its_other_forms_and_no_document_of_its_name(tmp_path):
+    journal = Journal(tmp_path / "journals")
+    write(journal, workloads(8))
+    document = journal.path.with_suffix(".json")
+    document.write_text("{}", encoding="utf-8")
+    packed = pack(journal.path, journal.path.parent)
+    assert {*journal.path.parent.glob("2*")} == {packed, document}
 
 
 def test_a_damaged_journal_is_not_added(tmp_path, capsys):
