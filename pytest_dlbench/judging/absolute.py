@@ -26,10 +26,29 @@ def verdicts(runs: Sequence[Run], tolerances: Mapping[str, float], metrics: Metr
 
 
 def unshown(runs: Sequence[Run], tolerances: Mapping[str, float], metrics: Metrics) -> tuple[str, ...]:
-    """The absolute metrics that somebody asked for, and that some of enough runs have, but too few for a verdict."""
-    asked = [metrics[name] for name in asked_for(tolerances, metrics) if metrics[name].is_absolute]
-    is_scarce = {metric.name: 0 < len(metric.values(runs)) < FEWEST_RUNS <= len(runs) for metric in asked}
-    return tuple(name for name, is_so in is_scarce.items() if is_so)
+    """The absolute metrics that some of enough runs have, but too few for a verdict.
+
+    Of those with their default tolerance, only what is above it in every run that has it: short runs lack a metric
+    without anything being wrong.
+    """
+    asked = asked_for(tolerances, metrics)
+    scarce = {name: _scarce(metrics[name], runs) for name in tolerances if metrics[name].is_absolute}
+    return tuple(
+        name
+        for name, values in scarce.items()
+        if values and (name in asked or _all_exceed(metrics[name], values, tolerances[name]))
+    )
+
+
+def _scarce(metric: Metric, runs: Sequence[Run]) -> Sequence[float]:
+    """What the runs have of it, if they are enough for a verdict and those that have it are too few."""
+    values = _values(metric, runs)
+    return values if len(values) < FEWEST_RUNS <= len(runs) else ()
+
+
+def _all_exceed(metric: Metric, values: Sequence[float], tolerance: float) -> bool:
+    # Not "above": what cannot be compared is never fine.
+    return not any(badness(metric, value) <= limit(metric, tolerance) for value in values)
 
 
 def verdict(metric: Metric, runs: Sequence[Run], tolerance: float) -> Verdict | None:

@@ -210,7 +210,7 @@ class Exceeding(Tagged, frozen=True, kw_only=True):
 
 
 class Unshown(Tagged, frozen=True, kw_only=True):
-    """Absolute metrics that somebody asked for, and that fewer runs have than a verdict needs."""
+    """Absolute metrics, asked for or above their tolerances, that fewer runs have than a verdict needs."""
 
     metrics: tuple[str, ...]
     needed: int

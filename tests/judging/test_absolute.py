@@ -194,15 +194,18 @@ def test_a_figure_that_cannot_be_compared_is_never_fine():
     ("runs", "tolerance", "names"),
     [
         ([run(FLAT), run(FLAT), records.run()], 1.0, ("leak",)),
-        # Nobody asked for the default.
+        # Nobody asked for the default: it counts if every run that has the metric exceeds it.
         ([run(FLAT), run(FLAT), records.run()], 2.0, ()),
+        ([run(LEAKING), run(FLAT), records.run()], 2.0, ()),
+        ([run(LEAKING), run(LEAKING), records.run()], 2.0, ("leak",)),
+        ([run(LEAKING), records.run(), records.run()], 2.0, ("leak",)),
         ([run(FLAT)] * 3, 1.0, ()),
         # A case that does not have it, and one with too few runs for any metric.
         ([records.run()] * 3, 1.0, ()),
         ([run(FLAT)] * 2, 1.0, ()),
     ],
 )
-def test_what_somebody_asked_for_and_too_few_runs_show_is_not_forgotten(runs, tolerance, names):
+def test_what_too_few_runs_show_is_not_forgotten_if_it_is_asked_for_or_too_much(runs, tolerance, names):
     assert unshown(runs, {"leak": tolerance}, METRICS) == names
 
 
