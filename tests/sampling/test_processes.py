@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from time import monotonic, process_time
 
+import numpy as np
 import psutil
 import pytest
 
@@ -129,8 +130,7 @@ class TestPhases:
         assert (busy.samples, idle.samples) == (2, 3)
         assert idle.rss_mean_bytes < 100 * MIB < busy.rss_mean_bytes
 
-    def test_new_children_are_found_once_a_period(self, tree, do, monkeypatch):
-        monkeypatch.setattr(processes, "CHILDREN_PERIOD_SECONDS", 0.0)
+    def test_a_child_of_a_short_phase_counts(self, tree, do):
         tree.begin()
         do("other = child()")
         do("send(other, 'kept = allocate(200)')")
@@ -138,7 +138,7 @@ class TestPhases:
         do("other.kill(); other.wait()")
         assert tree.end().rss_peak_bytes > 200 * MIB
 
-    def test_children_are_searched_no_more_than_once_a_period(self, scripted, monkeypatch):
+    def test_children_are_searched_once_a_period_and_more_often_at_first(self, scripted, monkeypatch):
         tree = processes.ProcessTree(scripted.pid)
         now, searches = monotonic(), []
         find = tree._find_children
@@ -146,10 +146,14 @@ class TestPhases:
         monkeypatch.setattr(tree, "_find_children", lambda: searches.append(now) or find())
         tree.begin()
         searches.clear()
-        for _ in range(12):
-            now += processes.CHILDREN_PERIOD_SECONDS / 4
+        began = now
+        for _ in range(100):
+            now += processes.CHILDREN_PERIOD_SECONDS / 5
             tree.sample()
-        assert len(searches) == 3
+        after = np.diff([began, *searches])
+        assert after[:5] == pytest.approx(0.2)
+        assert after[-5:] == pytest.approx(1.0)
+        assert all(np.diff(after) > -0.01)
 
     def test_reading_proportional_memory_takes_at_most_a_thousandth_of_the_time(self, scripted, monkeypatch):
         tree = processes.ProcessTree(scripted.pid)
