@@ -26,8 +26,9 @@ CONCLUDED = (CaseOutcome.PASSED, CaseOutcome.IMPROVED)
 MORE = """
 A is the baseline, B the candidate: journals, files of --dlbench-json, or folders of them; the newest recording of each
 case counts, on each machine class. Each case is judged by the rule for a stored baseline with one session, which may
-call a slowdown suspect but not regressed; both sides need three finished runs. To compare versions, run them in pairs
-instead (--dlbench-ab): sessions differ from each other by more than the runs within one do.
+call a slowdown suspect but not regressed; both sides need three finished runs. What needs no baseline, such as a leak,
+is judged in B alone. To compare versions, run them in pairs instead (--dlbench-ab): sessions differ from each other by
+more than the runs within one do.
 
 Two files (or folders) of pytest-benchmark can be compared too: as ratios without a verdict, because all rounds of one
 file ran in one process and do not show the spread between processes.

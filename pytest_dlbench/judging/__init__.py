@@ -21,6 +21,7 @@ from pytest_dlbench.judging.metrics import (
 from pytest_dlbench.judging.outcomes import (
     GATE_FAILING,
     SKIPPING,
+    at_best_inconclusive,
     fails,
     is_sound,
     of_runs,
@@ -40,6 +41,7 @@ __all__ = [
     "Metrics",
     "TimeToAccuracy",
     "asked_for",
+    "at_best_inconclusive",
     "censored",
     "changes",
     "described",

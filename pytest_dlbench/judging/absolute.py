@@ -1,6 +1,7 @@
 """Metrics of which 0 is right: judged without a baseline, because a leak in both versions is a leak, too."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import isfinite, nan
 from statistics import fmean
 
@@ -11,11 +12,46 @@ from pytest_dlbench.judging.growth import growth
 from pytest_dlbench.judging.intervals import Interval, of_mean
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.metrics import Metrics
+from pytest_dlbench.judging.outcomes import at_best_inconclusive, with_absolute
 from pytest_dlbench.judging.scales import badness, limit, shown
 from pytest_dlbench.judging.tolerance import asked_for
-from pytest_dlbench.records import Run, Verdict, VerdictOutcome
+from pytest_dlbench.records import CaseOutcome, Run, Verdict, VerdictOutcome
+from pytest_dlbench.records.reasons import Exceeding, Leaking, Reason, Unshown
 
 ALPHA = 0.025
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """The outcome of a case with its absolute metrics, their verdicts, and which are too high or were not judged."""
+
+    outcome: CaseOutcome
+    verdicts: tuple[Verdict, ...]
+    exceeding: tuple[Reason, ...]
+    unshown: tuple[Unshown, ...]
+
+
+def judge(outcome: CaseOutcome, runs: Sequence[Run], tolerances: Mapping[str, float], metrics: Metrics) -> Judged:
+    """What becomes of a case by metrics that need no baseline, which can only make its outcome worse."""
+    found = verdicts(runs, tolerances, metrics)
+    for one in found:
+        outcome = with_absolute(outcome, one)
+    names = unshown(runs, tolerances, metrics)
+    return Judged(
+        outcome=at_best_inconclusive(outcome) if names else outcome,
+        verdicts=found,
+        exceeding=tuple(_exceeding(found)),
+        unshown=(Unshown(metrics=names, needed=FEWEST_RUNS),) if names else (),
+    )
+
+
+def _exceeding(verdicts: Sequence[Verdict]) -> Iterator[Reason]:
+    """Why absolute metrics are no good, or may be none."""
+    names = tuple(one.metric for one in verdicts if one.outcome is not VerdictOutcome.EQUIVALENT)
+    if "leak" in names:
+        yield Leaking()
+    if others := tuple(name for name in names if name != "leak"):
+        yield Exceeding(metrics=others)
 
 
 def verdicts(runs: Sequence[Run], tolerances: Mapping[str, float], metrics: Metrics) -> tuple[Verdict, ...]:

@@ -54,6 +54,8 @@ GATE_FAILING = frozenset(
         CaseOutcome.INVALID,
     }
 )
+# What does not outweigh that something could not be judged.
+MILDER = frozenset({CaseOutcome.PASSED, CaseOutcome.IMPROVED, CaseOutcome.NO_BASELINE, CaseOutcome.INCOMPARABLE})
 # Figures of these, if there are any, are not the framework's, or not those of the whole training.
 UNSOUND = ALWAYS_FAILING - {CaseOutcome.REGRESSED} | {CaseOutcome.INVALID}
 # Results of a comparison; a crash is not one.
@@ -82,6 +84,11 @@ def with_absolute(outcome: CaseOutcome, verdict: Verdict) -> CaseOutcome:
     is_undecided = verdict.outcome is VerdictOutcome.INCONCLUSIVE
     is_fine = outcome in (CaseOutcome.PASSED, CaseOutcome.IMPROVED)
     return CaseOutcome.INCONCLUSIVE if is_undecided and is_fine else outcome
+
+
+def at_best_inconclusive(outcome: CaseOutcome) -> CaseOutcome:
+    """The outcome of a case of which something cannot be judged."""
+    return CaseOutcome.INCONCLUSIVE if outcome in MILDER else outcome
 
 
 def with_validity(outcome: CaseOutcome, runs: Sequence[Run]) -> CaseOutcome:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from pytest_dlbench.errors import DlbenchError
+from pytest_dlbench.judging import absolute
 from pytest_dlbench.judging.comparable import FEWEST_RUNS, obstacles
 from pytest_dlbench.judging.metrics import Metrics, read_all
 from pytest_dlbench.judging.outcomes import of_runs, of_verdicts
@@ -27,14 +28,24 @@ def refusal(record: Record, side: Side = "") -> Reason | None:
     return None
 
 
-def compare_sides(
-    old: Record, new: Record, tolerances: Mapping[str, float], metrics: Metrics
-) -> tuple[CaseOutcome, tuple[Verdict, ...], tuple[Reason, ...]]:
-    """The outcome of the candidate, a verdict for each metric, and the reasons where a metric has none.
+Compared = tuple[CaseOutcome, tuple[Verdict, ...], tuple[Reason, ...]]
+"""The outcome of the candidate, a verdict for each metric, and the reasons where a metric has none."""
 
-    One that only one side has is not judged: the case is then at best inconclusive, or incomparable if it is the
+
+def compare_sides(old: Record, new: Record, tolerances: Mapping[str, float], metrics: Metrics) -> Compared:
+    """The candidate compared with the other side, and judged by the metrics that need none.
+
+    A metric that only one side has is not judged: the case is then at best inconclusive, or incomparable if it is the
     candidate's.
     """
+    outcome, verdicts, reasons = _compared(old, new, tolerances, metrics)
+    if refusal(new):
+        return outcome, verdicts, reasons
+    own = absolute.judge(outcome, new.runs, tolerances, metrics)
+    return own.outcome, (*verdicts, *own.verdicts), (*reasons, *own.unshown)
+
+
+def _compared(old: Record, new: Record, tolerances: Mapping[str, float], metrics: Metrics) -> Compared:
     refused = refusal(new, "candidate")
     if (outcome := of_runs(new.runs)) and refused:
         return outcome, (), (refused,)

@@ -37,10 +37,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# What a case may be that lost no figure.
-MILDER = (CaseOutcome.PASSED, CaseOutcome.IMPROVED, CaseOutcome.NO_BASELINE, CaseOutcome.INCOMPARABLE)
-
-
 @dataclass(slots=True, kw_only=True)
 class Comparer:
     """Compares the ``cases`` of one session with their baselines.
@@ -199,8 +195,7 @@ def _with_missing(found: CaseResult, missing: tuple[str, ...]) -> CaseResult:
 
 def undecided(found: CaseResult, because: Reason) -> CaseResult:
     """The result of a case of which something cannot be judged: at best, it is inconclusive."""
-    outcome = CaseOutcome.INCONCLUSIVE if found.outcome in MILDER else found.outcome
-    return replace(found, outcome=outcome, reasons=(*found.reasons, because))
+    return replace(found, outcome=judging.at_best_inconclusive(found.outcome), reasons=(*found.reasons, because))
 
 
 def _damaged(path: Path, error: FileFormatError) -> DamagedBaseline:

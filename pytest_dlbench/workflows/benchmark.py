@@ -1,29 +1,24 @@
 """Runs a case n times, compares it with its stored baseline, and saves it there on request."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pytest_dlbench import judging
 from pytest_dlbench.judging import Metrics, absolute
 from pytest_dlbench.judging.accuracy import COUNTED_RUNS, Divergences
-from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.judging.reasons import invalid, unfinished
 from pytest_dlbench.planning.plan import REPEATS
-from pytest_dlbench.records import CaseOutcome, CaseResult, Record, Run, RunOutcome, Verdict, VerdictOutcome
+from pytest_dlbench.records import CaseOutcome, CaseResult, Record, Run, RunOutcome
 from pytest_dlbench.records.reasons import (
     Diverged,
-    Exceeding,
-    Leaking,
     NotSaved,
-    Reason,
     ToleranceTooTightError,
     TooGood,
-    Unshown,
 )
 from pytest_dlbench.running.interrupts import undisturbed
 from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.workflows import reasons
-from pytest_dlbench.workflows.baseline_gate import result, undecided
+from pytest_dlbench.workflows.baseline_gate import result
 from pytest_dlbench.workflows.lengths import decided
 from pytest_dlbench.workflows.recording import calibrated_spreads, conclude, kept_if_interrupted, record_of
 from pytest_dlbench.workflows.runs import make_runs
@@ -143,20 +138,6 @@ def with_absolute(
     record: Record, compared: CaseResult, tolerances: Mapping[str, float], metrics: Metrics
 ) -> CaseResult:
     """The result with the verdicts on absolute metrics, which need no baseline and override its outcome."""
-    found = absolute.verdicts(record.runs, tolerances, metrics)
-    outcome = compared.outcome
-    for verdict in found:
-        outcome = judging.with_absolute(outcome, verdict)
-    verdicts, because = (*compared.verdicts, *found), (*_exceeding(found), *compared.reasons)
-    judged = replace(compared, outcome=outcome, verdicts=verdicts, reasons=because)
-    unshown = absolute.unshown(record.runs, tolerances, metrics)
-    return undecided(judged, Unshown(metrics=unshown, needed=FEWEST_RUNS)) if unshown else judged
-
-
-def _exceeding(verdicts: Sequence[Verdict]) -> Iterator[Reason]:
-    """Why absolute metrics are no good, or may be none."""
-    names = tuple(one.metric for one in verdicts if one.outcome is not VerdictOutcome.EQUIVALENT)
-    if "leak" in names:
-        yield Leaking()
-    if others := tuple(name for name in names if name != "leak"):
-        yield Exceeding(metrics=others)
+    own = absolute.judge(compared.outcome, record.runs, tolerances, metrics)
+    verdicts, because = (*compared.verdicts, *own.verdicts), (*own.exceeding, *compared.reasons, *own.unshown)
+    return replace(compared, outcome=own.outcome, verdicts=verdicts, reasons=because)

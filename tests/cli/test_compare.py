@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_dlbench.cli.main import main
-from pytest_dlbench.records import CaseOutcome, RunOutcome
+from pytest_dlbench.records import CaseOutcome, RunOutcome, Timeline
 from pytest_dlbench.reporting.exports import FORMATS
 from pytest_dlbench.storing.recorded import read
 from tests.doubles import records, repositories, sessions
@@ -45,6 +45,21 @@ def test_less_accurate_runs_are_a_regression_and_exit_with_1(compare):
     status, out = compare(new=records.runs(accuracies=(0.9, 0.9, 0.9)))
     assert (status, out.splitlines()[-1]) == (1, "1 regressed")
     assert "accuracy regressed 95.00 % → 90.00 %," in " ".join(out.split())
+
+
+def leaking():
+    """Three runs whose memory grows from 400 to 600 MiB."""
+    moments = [number / 4 for number in range(49)]
+    grown = tuple(400 * 2**20 + int(moment * 200 * 2**20 / 12) for moment in moments)
+    timeline = Timeline(seconds=tuple(moments), rss_bytes=grown, cpu_seconds=tuple(moments))
+    trained = replace(records.training((0.1,) * 100), began_seconds=1.0)
+    return [records.run(seed, training=trained, timeline=timeline) for seed in (1, 2, 3)]
+
+
+def test_a_leak_is_a_regression_even_if_the_baseline_leaks_too(compare):
+    status, out = compare(*WIDE, old=leaking(), new=leaking())
+    assert (status, out.splitlines()[-1]) == (1, "1 regressed")
+    assert "leak regressed 0.00 % → 29.51 %, +29.51 pp" in " ".join(out.split())
 
 
 def test_a_tolerance_can_be_given(compare):

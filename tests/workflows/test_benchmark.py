@@ -50,5 +50,11 @@ def test_what_somebody_asked_for_and_too_few_runs_have_is_inconclusive():
     found = judged(0.09, None, 0.09)
     assert (found.outcome, found.verdicts) == (CaseOutcome.INCONCLUSIVE, ())
     assert message(found, KNOWN) == "not judged, because fewer than 3 runs show it: lost"
-    assert judged(0.09, None, 0.09, tolerance=2.0).outcome is CaseOutcome.PASSED
+    assert judged(0.01, None, 0.09, tolerance=2.0).outcome is CaseOutcome.PASSED
     assert judged(None, None, None).outcome is CaseOutcome.PASSED
+
+
+def test_what_too_few_runs_have_is_inconclusive_where_all_of_them_exceed_the_default():
+    found = judged(0.09, None, 0.09, tolerance=2.0)
+    assert (found.outcome, found.verdicts) == (CaseOutcome.INCONCLUSIVE, ())
+    assert message(found, KNOWN) == "not judged, because fewer than 3 runs show it: lost"
