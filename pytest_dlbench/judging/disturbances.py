@@ -14,7 +14,9 @@ from pytest_dlbench.records.reasons import (
     Survivors,
     TimedTooShort,
     UnevenCompilation,
+    UnsteadyCores,
 )
+from pytest_dlbench.records.runs import STEADY_CORES
 
 # The driver and the kernel's own work stay well below this.
 FOREIGN_CPUS = 0.2
@@ -39,6 +41,8 @@ def _cautions(runs: Sequence[Run]) -> Iterator[Caution]:
         yield InvalidRuns(invalid=sum(bool(run.invalid) for run in runs), runs=len(runs), first=reasons[0])
     if found := _neighbours(runs):
         yield found
+    if found_unsteady := _unsteady_cores(runs):
+        yield found_unsteady
     if cut := [run.contention.steps for run in runs if run.contention and run.contention.is_cut]:
         yield StepsExcluded(steps=sum(cut), runs=len(cut))
     if {run.compiled for run in runs} >= {"cold", "warm"}:
@@ -77,6 +81,14 @@ def _neighbours(runs: Sequence[Run]) -> Neighbours | None:
     if not disturbed:
         return None
     return Neighbours(cpus=median(disturbed), disturbed=len(disturbed), runs=len(foreign))
+
+
+def _unsteady_cores(runs: Sequence[Run]) -> UnsteadyCores | None:
+    known = [run.core_variation for run in runs if run.core_variation is not None]
+    unsteady = [variation for variation in known if variation > STEADY_CORES]
+    if not unsteady:
+        return None
+    return UnsteadyCores(variation=median(unsteady), unsteady=len(unsteady), runs=len(known))
 
 
 def _too_short(runs: Sequence[Run]) -> TimedTooShort | None:

@@ -532,6 +532,14 @@ class Neighbours(Tagged, frozen=True, kw_only=True):
     runs: int
 
 
+class UnsteadyCores(Tagged, frozen=True, kw_only=True):
+    """After ``unsteady`` of the runs whose ``core_variation`` is known, it was large: this much in the median."""
+
+    variation: float
+    unsteady: int
+    runs: int
+
+
 class StepsExcluded(Tagged, frozen=True, kw_only=True):
     """Steps that are excluded from step times, because other processes left no processor free."""
 
@@ -670,6 +678,7 @@ class PhaseNotAwaited(Tagged, frozen=True, kw_only=True):
 Caution = (
     InvalidRuns
     | Neighbours
+    | UnsteadyCores
     | StepsExcluded
     | MedianRegressed
     | LeftOut

@@ -30,6 +30,10 @@ from pytest_dlbench.records.trainings import (
 )
 from pytest_dlbench.records.usages import Timeline, Usage
 
+# A larger ``core_variation`` shows that the speed of a core changes: observed on one that guests of a virtual machine's
+# host share are 1.4 to 2.3, because work takes 1 or 2 times its shortest time there.
+STEADY_CORES = 1.3
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineSpeed:
@@ -124,7 +128,8 @@ class Run:
     machine. ``search`` is what led to the network that this run trained: a search has one run per seed.
     ``length`` says how its number of steps was decided, None if it is that of the recipe, the scale or the test.
     ``checkpoint`` is None unless one was asked for. ``breakdown`` has the phases of a step, measured after training;
-    None if nobody asked for them.
+    None if nobody asked for them. ``core_variation`` is measured after a run of a minute or more: the 90 % quantile of
+    the processor time of equal work, relative to the 10 % quantile, on the core where it is largest.
     """
 
     case: str
@@ -178,6 +183,7 @@ class Run:
     length: Length | None = None
     checkpoint: Checkpoint | None = None
     breakdown: Breakdown | None = None
+    core_variation: float | None = None
 
     @property
     def has_figures(self) -> bool:

@@ -128,6 +128,15 @@ def _neighbours(caution: of.Neighbours, _: Metrics) -> Iterator[str]:
 
 
 @_sentences.register
+def _unsteady_cores(caution: of.UnsteadyCores, _: Metrics) -> Iterator[str]:
+    yield (
+        f"right after {caution.unsteady} of {caution.runs} runs, equal work took up to {caution.variation:.1f} times"
+        " its shortest processor time: what no counter reports, such as other guests of this machine's host, slowed the"
+        " cores and affected the times"
+    )
+
+
+@_sentences.register
 def _steps_excluded(caution: of.StepsExcluded, _: Metrics) -> Iterator[str]:
     yield (
         f"{caution.steps} steps of {caution.runs} runs are excluded from the step times: other processes left no"

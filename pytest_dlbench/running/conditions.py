@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 from pytest_dlbench.environments import FRAMEWORKS
 from pytest_dlbench.environments.programs import Program
+from pytest_dlbench.sampling import steadiness
 from pytest_dlbench.sampling.noise import Finding, findings
-from pytest_dlbench.sampling.steadiness import steadiness
 
 
 def conditions() -> tuple[Finding, ...]:
     """All conditions of this machine, and each program that is missing for a framework; takes two seconds."""
-    return (*findings(), steadiness(), *_missing())
+    return (*findings(), steadiness.finding(), *_missing())
 
 
 def _missing() -> Iterator[Finding]:

@@ -5,40 +5,53 @@ time, and without any process on this machine that could be seen.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from operator import itemgetter
 from statistics import quantiles
 from time import perf_counter, thread_time
 
+from pytest_dlbench.records.runs import STEADY_CORES
 from pytest_dlbench.sampling.noise import Finding
 
 SECONDS = 2.0
 MOST_CORES = 4
 FEWEST_SAMPLES = 20
-# Observed on a core that guests share: work takes 1 to 2.1 times its shortest time, mostly one or the other.
-STEADY = 1.2
 ADVICE = (
     "other guests of its host slow it, or its clock changes, and no counter reports that: measure elsewhere or later,"
     " or compare in alternating pairs"
 )
 
-
-def steadiness(seconds: float = SECONDS) -> Finding:
-    """By how much the processor time of equal work varies, after measuring it for this long."""
-    cores = _some_cores()
-    return finding({core: samples(core, seconds / len(cores)) for core in cores})
+Core = int | None
+"""Its number; None is any, where a thread cannot choose."""
 
 
-def finding(samples: Mapping[int | None, Sequence[float]]) -> Finding:
-    """How steady the worst core is, from seconds of processor time for equal work on each core."""
-    ratios = {core: _ratio(seconds) for core, seconds in samples.items()}
-    core, ratio = max(ratios.items(), key=lambda item: item[1])
+def finding() -> Finding:
+    """How steady the cores are, measured for two seconds, and what to do about it."""
+    return described(*worst(SECONDS))
+
+
+def described(core: Core, variation: float) -> Finding:
+    """The same of the core whose speed varies most."""
     where = "" if core is None else f" on core {core}"
-    state = f"equal work takes {ratio:.2f} times the processor time at its 90 % quantile as at its 10 %{where}"
-    return Finding(topic="speed of the cores", state=state, advice=ADVICE if ratio > STEADY else "")
+    state = f"equal work takes {variation:.2f} times the processor time at its 90 % quantile as at its 10 %{where}"
+    return Finding(topic="speed of the cores", state=state, advice=ADVICE if variation > STEADY_CORES else "")
 
 
-def samples(core: int | None, seconds: float, work: Callable[[], object] | None = None) -> list[float]:
+def worst(seconds: float) -> tuple[Core, float]:
+    """Which core varies most, and by how much, after measuring some of the usable ones for this long altogether."""
+    cores = _some_cores()
+    variations = {core: variation(samples(core, seconds / len(cores))) for core in cores}
+    return max(variations.items(), key=itemgetter(1))
+
+
+def variation(seconds: Sequence[float]) -> float:
+    """The 90 % quantile of what equal work took, relative to the 10 % quantile: a few slow samples do not count."""
+    tenths = quantiles(seconds, n=10, method="inclusive")
+    return tenths[-1] / tenths[0]
+
+
+def samples(core: Core, seconds: float, work: Callable[[], object] | None = None) -> list[float]:
     """Seconds of processor time that equal work takes, again and again on one core for this long.
 
     Time that other processes of this machine take does not count: the load has its own line.
@@ -54,12 +67,6 @@ def samples(core: int | None, seconds: float, work: Callable[[], object] | None 
     return found
 
 
-def _ratio(seconds: Sequence[float]) -> float:
-    """The 90 % quantile, relative to the 10 % quantile: a few slow samples do not count."""
-    tenths = quantiles(seconds, n=10, method="inclusive")
-    return tenths[-1] / tenths[0]
-
-
 def _work() -> int:
     """About 1 ms."""
     total = 0
@@ -68,8 +75,8 @@ def _work() -> int:
     return total
 
 
-def _some_cores() -> Sequence[int | None]:
-    """A few of the usable cores, evenly distributed; None is any, where a thread cannot choose."""
+def _some_cores() -> Sequence[Core]:
+    """A few of the usable cores, evenly distributed."""
     if not hasattr(os, "sched_getaffinity"):
         return [None]
     usable = sorted(os.sched_getaffinity(0))
@@ -77,7 +84,7 @@ def _some_cores() -> Sequence[int | None]:
 
 
 @contextmanager
-def _on(core: int | None) -> Iterator[None]:
+def _on(core: Core) -> Iterator[None]:
     if core is None:
         yield
         return

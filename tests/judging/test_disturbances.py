@@ -26,6 +26,12 @@ def test_a_phase_of_a_few_ticks_proves_nothing():
     assert disturbances([with_foreign(0.9, seconds=0.05)]) == ()
 
 
+def test_cores_whose_speed_varied_are_reported_with_how_much_it_did():
+    runs = [replace(run(), core_variation=variation) for variation in (1.1, 1.8, 2.0, None)]
+    assert disturbances(runs) == (reasons.UnsteadyCores(variation=1.9, unsteady=2, runs=3),)
+    assert disturbances(runs[:1]) == ()
+
+
 def test_runs_that_never_trained_say_nothing():
     assert disturbances([replace(run(), usage={})]) == ()
 

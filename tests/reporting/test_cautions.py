@@ -16,6 +16,10 @@ TIGHT = of.TightTolerance(metric="step_time", asked=0.001, smallest=0.0165)
     [
         (of.InvalidRuns(invalid=1, runs=2, first=of.OnBattery()), "1 of 2 runs are invalid: the machine ran on its"),
         (of.Neighbours(cpus=1.04, disturbed=2, runs=3), "used 1.0 CPUs while 2 of 3 runs trained"),
+        (
+            of.UnsteadyCores(variation=1.93, unsteady=2, runs=3),
+            "after 2 of 3 runs, equal work took up to 1.9 times",
+        ),
         (of.StepsExcluded(steps=14, runs=2), "14 steps of 2 runs are excluded from the step times"),
         (of.UnevenCompilation(cold=1, runs=3), "1 of 3 runs compiled what the others found in the cache"),
         (of.NeverSteady(unsteady=1, runs=3), "1 of 3 runs never reached a steady state"),

@@ -9,7 +9,7 @@ from pytest_dlbench.judging import METRICS, seeds
 from pytest_dlbench.judging.comparable import WHOLE
 from pytest_dlbench.judging.equivalence import of_framework
 from pytest_dlbench.records import CaseOutcome, Run
-from pytest_dlbench.records.reasons import Neighbours
+from pytest_dlbench.records.reasons import Caution, Neighbours, UnsteadyCores
 from pytest_dlbench.reporting import figures
 from pytest_dlbench.reporting.charts import Measured, frameworks
 from pytest_dlbench.reporting.figures import significant
@@ -28,7 +28,10 @@ LEAD = (
     " what runs differ by; each accuracy is the mean of the runs, with the lowest and the highest if there are several."
 )
 BUSY = " (busy)"
-BUSY_NOTE = f"Times with{BUSY} are of cases of which other processes affected at least half of the runs."
+BUSY_NOTE = (
+    f"Times with{BUSY} are of cases of which other processes, or others on the machine's host, affected at least half"
+    " of the runs."
+)
 # Networks of two convolutions without augmentation, as submitted to the makers of the data:
 # github.com/zalandoresearch/fashion-mnist, section Benchmark, which says that they were not verified.
 REPORTED = {"fashion-mnist": "Others report 87.6 to 93.2 % for networks of two convolutions without augmentation"}
@@ -173,9 +176,18 @@ def _steps(members: Sequence[Measured]) -> str:
 
 
 def _was_busy(case: Measured) -> bool:
-    """Whether other processes affected half of the runs, and so the median of their times."""
-    found = (caution for caution in case.result.cautions if isinstance(caution, Neighbours))
-    return any(2 * caution.disturbed >= caution.runs for caution in found)
+    """Whether others, on this machine or its host, affected half of the runs, and so the median of their times."""
+    return any(_affected_half(caution) for caution in case.result.cautions)
+
+
+def _affected_half(caution: Caution) -> bool:
+    match caution:
+        case Neighbours():
+            return 2 * caution.disturbed >= caution.runs
+        case UnsteadyCores():
+            return 2 * caution.unsteady >= caution.runs
+        case _:
+            return False
 
 
 def with_same_seeds(cases: Sequence[Measured]) -> Mapping[Cell, seeds.SharedSeeds]:

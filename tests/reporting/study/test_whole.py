@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_dlbench.records import CaseOutcome
-from pytest_dlbench.records.reasons import Neighbours
+from pytest_dlbench.records.reasons import Neighbours, UnsteadyCores
 from pytest_dlbench.reporting import figures
 from pytest_dlbench.reporting.study import scaling, whole
 from pytest_dlbench.reporting.study.document import Lacking, Paragraph, Table
@@ -217,8 +217,11 @@ def test_threads_are_not_compared_between_versions():
     assert not threads_apart(versions={"jax": "0.0.1"})
 
 
-def test_times_that_other_processes_affected_are_marked_and_not_compared():
-    busy = {"cautions": (Neighbours(cpus=1.0, disturbed=3, runs=3),)}
+@pytest.mark.parametrize(
+    "caution", [Neighbours(cpus=1.0, disturbed=3, runs=3), UnsteadyCores(variation=1.9, unsteady=2, runs=3)]
+)
+def test_times_that_others_affected_are_marked_and_not_compared(caution):
+    busy = {"cautions": (caution,)}
     slow = trained("mxnet", 0.88, step=0.05, result=busy)
     one_of_three = {"cautions": (Neighbours(cpus=1.0, disturbed=1, runs=3),)}
     cases = (trained("pytorch", 0.9, step=0.01, result=one_of_three), trained("jax", 0.89, step=0.02), slow)
@@ -228,5 +231,5 @@ def test_times_that_other_processes_affected_are_marked_and_not_compared():
     )
     *_, table, note = whole.section(measured(*cases)).blocks
     assert [row[5] for row in table.rows] == ["10.0 ms", "20.0 ms", "50.0 ms (busy)"]
-    assert note.text.startswith("Times with (busy) are of cases of which other processes affected")
+    assert note.text.startswith("Times with (busy) are of cases of which other processes, or others on")
     assert "shortest" not in "".join(whole.reached(measured(slow)))
