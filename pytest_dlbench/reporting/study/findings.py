@@ -94,14 +94,15 @@ Words = Callable[[Chart, Sequence[Measured], str], str]
 
 def findings(cases: Sequence[Measured]) -> Found:
     """Every section in the order of the page, or why it is not there."""
+    timed = list(filter(whole.has_steady_cores, cases))
     # What accuracy costs is known at the end of a recipe only.
-    finished = whole.over_sessions(list(filter(whole.is_whole, cases)), is_timed=True)
+    finished = whole.over_sessions(list(filter(whole.is_whole, timed)), is_timed=True)
     by_threads = whole.over_threads(cases)
     widest = _widest(cases)
     return [
-        _ranks(cases),
-        overall.section(cases),
-        _networks(cases),
+        _ranks(timed),
+        overall.section(timed),
+        _networks(timed),
         whole.section(cases),
         _curves(whole.over_sessions(cases, is_timed=False)),
         _drawn(pareto.chart(finished), finished, WHOLE, SESSIONS),

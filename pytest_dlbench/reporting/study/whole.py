@@ -9,7 +9,7 @@ from pytest_dlbench.judging import METRICS, seeds
 from pytest_dlbench.judging.comparable import WHOLE
 from pytest_dlbench.judging.equivalence import of_framework
 from pytest_dlbench.records import CaseOutcome, Run
-from pytest_dlbench.records.reasons import Caution, Neighbours, UnsteadyCores
+from pytest_dlbench.records.reasons import Neighbours, UnsteadyCores
 from pytest_dlbench.reporting import figures
 from pytest_dlbench.reporting.charts import Measured, frameworks
 from pytest_dlbench.reporting.figures import significant
@@ -177,17 +177,14 @@ def _steps(members: Sequence[Measured]) -> str:
 
 def _was_busy(case: Measured) -> bool:
     """Whether others, on this machine or its host, affected half of the runs, and so the median of their times."""
-    return any(_affected_half(caution) for caution in case.result.cautions)
+    found = (caution for caution in case.result.cautions if isinstance(caution, Neighbours))
+    return not has_steady_cores(case) or any(2 * caution.disturbed >= caution.runs for caution in found)
 
 
-def _affected_half(caution: Caution) -> bool:
-    match caution:
-        case Neighbours():
-            return 2 * caution.disturbed >= caution.runs
-        case UnsteadyCores():
-            return 2 * caution.unsteady >= caution.runs
-        case _:
-            return False
+def has_steady_cores(case: Measured) -> bool:
+    """Whether the speed of the cores is not known to have varied in half of the runs, by a factor of up to two."""
+    found = (caution for caution in case.result.cautions if isinstance(caution, UnsteadyCores))
+    return not any(2 * caution.unsteady >= caution.runs for caution in found)
 
 
 def with_same_seeds(cases: Sequence[Measured]) -> Mapping[Cell, seeds.SharedSeeds]:

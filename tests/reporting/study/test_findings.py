@@ -6,6 +6,7 @@ import pytest
 
 from pytest_dlbench.judging import METRICS, frameworks
 from pytest_dlbench.records import CaseOutcome, CurvePoint
+from pytest_dlbench.records.reasons import UnsteadyCores
 from pytest_dlbench.reporting.charts import accuracy_epochs, phases
 from pytest_dlbench.reporting.study import findings
 from pytest_dlbench.reporting.study.document import Paragraph, Picture, Section
@@ -33,6 +34,14 @@ def test_cases_that_are_not_supported_are_stated_together():
     cases = (judged("jax"), unsupported("caffe2"), judged("pytorch", step=0.03), unsupported("chainer"))
     (statement,) = [block.text for block in section("Network by network", *cases)[1:] if isinstance(block, Paragraph)]
     assert statement.endswith("]; caffe2, chainer do not support it.")
+
+
+@pytest.mark.parametrize(("unsteady", "names"), [(1, ["jax", "mxnet", "pytorch"]), (2, ["jax", "mxnet"])])
+def test_times_on_cores_whose_speed_varied_are_not_compared(unsteady, names):
+    caution = UnsteadyCores(variation=1.9, unsteady=unsteady, runs=3)
+    cases = (judged("jax"), judged("mxnet"), judged("pytorch", result={"cautions": (caution,)}))
+    *_, table = section("Network by network", *cases)
+    assert sorted(row[0] for row in table.rows) == names
 
 
 def test_how_times_ratios_and_intervals_are_made_is_said_before_the_first_cell():
