@@ -38,6 +38,12 @@ def described(core: Core, variation: float) -> Finding:
     return Finding(topic="speed of the cores", state=state, advice=ADVICE if variation > STEADY_CORES else "")
 
 
+def core_variation() -> float:
+    """By how much the speed of the cores varies, measured for two seconds."""
+    _, found = worst(SECONDS)
+    return found
+
+
 def worst(seconds: float) -> tuple[Core, float]:
     """Which core varies most, and by how much, after measuring some of the usable ones for this long altogether."""
     cores = _some_cores()

@@ -98,7 +98,12 @@ def open_session(
         time=TimeBudget(seconds=policy.budget_seconds, tests=tests, workers=workers),
         samplers=tuple(samplers),
         hosts=hosts,
-        examiner=Examiner(probe=hosts.speed, gpu="".join(settings.machine.gpus[:1]), metrics=settings.metrics),
+        examiner=Examiner(
+            probe=hosts.speed,
+            variation=hosts.core_variation,
+            gpu="".join(settings.machine.gpus[:1]),
+            metrics=settings.metrics,
+        ),
         resumption=Resumption(settings=settings, samplers=tuple(map(_name, samplers)), recorded=recorded),
     )
 

@@ -16,12 +16,15 @@ from pytest_dlbench.records.reasons import NotTimed
 from pytest_dlbench.running.examination import said
 from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
 from pytest_dlbench.running.speed import machine_speed
+from pytest_dlbench.sampling import steadiness
 from pytest_dlbench.workflows.gpu_speed import gpu_speed
 
 # A neighbour that disturbs the probe makes a good run look too fast: the peak is measured again before a run fails.
 MORE_PROBES = 2
 # The precision of the probe for programs, whose own is not known.
 SINGLE = "float32"
+# Runs after which the cores are examined: in a shorter time than that takes, shared ones may seem steady.
+LONG_SECONDS = 60.0
 Probe = Callable[[], MachineSpeed | None]
 
 
@@ -34,6 +37,7 @@ class Examiner:
     """
 
     probe: Callable[[int, str], MachineSpeed | None] = field(default_factory=lambda: machine_speed)
+    variation: Callable[[], float | None] = field(default_factory=lambda: steadiness.core_variation)
     gpu_probe: Callable[[NetworkSpec, str], MachineSpeed | None] = field(default_factory=lambda: gpu_speed)
     gpu: str = ""
     metrics: Metrics = field(default_factory=lambda: METRICS)
@@ -61,7 +65,7 @@ class Examiner:
         wrong = impossible(measured, has_convolutions=may_save, device=spec.case.device)
         if found := wrong or unawaited(measured, spec.case.device):
             return replace(measured, outcome=RunOutcome.FAILED, problem=found)
-        valid = examined(measured)
+        valid = self._with_variation(examined(measured))
         unclear = unchecked(measured, spec.case.device)
         return replace(valid, invalid=(*valid.invalid, unclear)) if unclear else valid
 
@@ -74,6 +78,14 @@ class Examiner:
             except Exception as error:
                 absent[name] = said(error)
         return replace(run, hooked=values, absent={**run.absent, **absent})
+
+    def _with_variation(self, run: Run) -> Run:
+        """A long run with how much the speed of the cores varies right after it."""
+        is_paired = run.training is not None and run.training.alternation is not None
+        # What slows the cores slows both sides whose steps alternate.
+        if is_paired or run.wall_seconds < LONG_SECONDS:
+            return run
+        return replace(run, core_variation=self.variation())
 
     def remember(self, spec: RunSpec, run: Run) -> None:
         """Compare the outputs of later runs with those of this one, which an interrupted session has examined."""

@@ -190,12 +190,13 @@ def test_the_calls_of_an_operator_are_checked_by_the_driver():
     assert {*checks} == {one.checks[0] for one in run.operation.passes.values()}
 
 
-def test_the_speed_is_that_of_the_leased_host(tmp_path):
+def test_speeds_are_those_of_the_leased_host(tmp_path):
     hosts = cluster(Engine(Pipes))
     with hosts.lease((elsewhere("numpy_softmax", tmp_path),), Silent()):
         assert hosts.leased == "host1"
         assert hosts.speed(1, "float32").threads == 1
-    assert (hosts.leased, hosts.speed(1, "float32")) == ("", None)
+        assert hosts.core_variation() >= 1.0
+    assert (hosts.leased, hosts.speed(1, "float32"), hosts.core_variation()) == ("", None, None)
 
 
 def test_a_run_whose_host_is_lost_is_kept_and_made_on_another(tmp_path):

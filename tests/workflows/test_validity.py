@@ -9,7 +9,7 @@ from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.metrics import METRICS, extended
 from pytest_dlbench.judging.sanity import suspicion
 from pytest_dlbench.model import Cosine
-from pytest_dlbench.records import ComputeDevice, MachineSpeed, RunOutcome
+from pytest_dlbench.records import Alternation, ComputeDevice, MachineSpeed, RunOutcome
 from pytest_dlbench.records.problems import (
     AboveDataSheet,
     EvaluationVaries,
@@ -49,6 +49,11 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("data")
 
 
+@pytest.fixture(scope="module")
+def trained(folder):
+    return train_once(spec("numpy_softmax", folder), 0, RunHooks())
+
+
 @pytest.fixture
 def examined(folder):
     def examined(builder, probe=None, *, foreign_cpus=0.0, **changes):
@@ -75,6 +80,29 @@ def test_an_untimed_run_is_invalid_and_the_machine_is_not_probed(examined):
     run = examined("numpy_softmax", probe, is_timed=False)
     assert run.invalid == (NotTimed(),)
     assert run.outcome is RunOutcome.FINISHED
+
+
+class TestCores:
+    @pytest.fixture
+    def varying(self, folder, trained):
+        """The run as it is examined on cores whose speed varies, with changes to the run and its specification."""
+
+        def varying(changes, **asked):
+            examiner = Examiner(probe=probing(speed(1e12)), variation=lambda: 1.9)
+            return examiner.examine(spec("numpy_softmax", folder, **asked), replace(trained, **changes)).core_variation
+
+        return varying
+
+    def test_are_examined_after_a_long_run(self, varying):
+        assert varying({"wall_seconds": 60.0}) == 1.9
+
+    def test_are_not_after_a_short_one_which_must_not_take_much_longer(self, varying):
+        assert varying({}) is varying({"wall_seconds": 59.0}) is None
+
+    def test_are_not_where_steps_alternated_or_no_time_counts(self, varying, trained):
+        alternated = replace(trained.training, alternation=Alternation(first=1, cpu_seconds=(), idle_cpus=0.0))
+        assert varying({"wall_seconds": 60.0, "training": alternated}) is None
+        assert varying({"wall_seconds": 60.0}, is_timed=False) is None
 
 
 @pytest.mark.parametrize(

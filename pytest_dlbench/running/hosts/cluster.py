@@ -93,14 +93,22 @@ class Cluster:
 
     def speed(self, threads: int, precision: str) -> MachineSpeed | None:
         """That of the leased host; None if it is lost, which its next run reports."""
+        found = self._measured(line("speed", threads=threads, precision=precision), "speed")
+        return next(iter(codec.convert(found, list[MachineSpeed], self.leased)), None)
+
+    def core_variation(self) -> float | None:
+        """That of the leased host; None if it is lost."""
+        found = self._measured(line("core_variation"), "core_variation")
+        return next(iter(codec.convert(found, list[float], self.leased)), None)
+
+    def _measured(self, request: bytes, name: str) -> Any:
+        """What the leased host answers, in a list; an empty one if it is lost."""
         if self._conversation is None or self._conversation.is_lost:
-            return None
-        request = line("speed", threads=threads, precision=precision)
+            return []
         try:
-            reply = self._conversation.ask(request, lambda _: None)
+            return self._conversation.ask(request, lambda _: None)[name]
         except MachineLostError:
-            return None
-        return next(iter(codec.convert(reply["speed"], list[MachineSpeed], self.leased)), None)
+            return []
 
     @contextmanager
     def _several(self, patience: Patience, lost: frozenset[str], count: int) -> Iterator[list[Conversation]]:

@@ -81,3 +81,7 @@ class Hosts(Protocol):
     def speed(self, threads: int, precision: str) -> MachineSpeed | None:
         """The speed of the host that is leased now; None if it cannot be measured."""
         ...
+
+    def core_variation(self) -> float | None:
+        """By how much the speed of its cores varies, measured for two seconds; None if it cannot be measured."""
+        ...

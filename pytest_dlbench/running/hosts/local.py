@@ -7,7 +7,7 @@ from functools import partial
 from random import Random
 
 from pytest_dlbench.environments.placing import Absent, Place
-from pytest_dlbench.records import Machine, MachineSpeed, Run, RunOutcome
+from pytest_dlbench.records import Machine, MachineSpeed, Run
 from pytest_dlbench.running import alternating, devices
 from pytest_dlbench.running.page_cache import forget_libraries, forget_once
 from pytest_dlbench.running.progress import Progress
@@ -17,9 +17,6 @@ from pytest_dlbench.running.speed import machine_speed
 from pytest_dlbench.running.training import train_once
 from pytest_dlbench.running.waits import Patience
 from pytest_dlbench.sampling import steadiness
-
-# Runs of which the cores are examined: in a shorter time than that takes, shared cores may seem steady.
-LONG_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,22 +28,13 @@ class LocalHost:
 
     def train(self, spec: RunSpec, index: int, hooks: RunHooks) -> Run:
         """One run in a fresh process."""
-        run = train_once(spec, index, hooks)
-        return _with_variation(run) if spec.is_timed else run
+        return train_once(spec, index, hooks)
 
     def train_pair(
         self, first: RunSpec, second: RunSpec, index: int, order: Random, hooks: Sequence[RunHooks]
     ) -> tuple[Run, ...]:
-        """Two runs whose steps alternate: what slows the cores slows both."""
+        """Two runs whose steps alternate."""
         return alternating.train_pair(first, second, index, order, hooks)
-
-
-def _with_variation(run: Run) -> Run:
-    """The run with how much the speed of the cores varies right after it, which takes up to a thirtieth of its time."""
-    if run.outcome is not RunOutcome.FINISHED or run.wall_seconds < LONG_SECONDS:
-        return run
-    _, found = steadiness.worst(steadiness.SECONDS)
-    return replace(run, core_variation=found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +75,10 @@ class ThisMachine:
     def speed(self, threads: int, precision: str) -> MachineSpeed | None:
         """Measured now."""
         return machine_speed(threads, precision)
+
+    def core_variation(self) -> float:
+        """Measured now."""
+        return steadiness.core_variation()
 
 
 def _start_alike(specs: Sequence[RunSpec]) -> None:

@@ -134,6 +134,7 @@ class Server:
             "meet": self._meet,
             "pair": self._pair,
             "speed": self._speed,
+            "core_variation": self._core_variation,
         }
         with self._locks:
             while True:
@@ -188,6 +189,9 @@ class Server:
     def _speed(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         found = THIS_MACHINE.speed(request["threads"], request["precision"])
         return {"speed": [found] if found else []}
+
+    def _core_variation(self, _: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"core_variation": [THIS_MACHINE.core_variation()]}
 
     def _hooks(self, samplers: Sequence[MakeSampler], is_checked: bool, side: int) -> RunHooks:
         """Callbacks that the driver answers, while the worker waits."""
