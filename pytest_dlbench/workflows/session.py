@@ -98,14 +98,14 @@ def open_session(
         time=TimeBudget(seconds=policy.budget_seconds, tests=tests, workers=workers),
         samplers=tuple(samplers),
         hosts=hosts,
-        examiner=Examiner(
-            probe=hosts.speed,
-            variation=hosts.core_variation,
-            gpu="".join(settings.machine.gpus[:1]),
-            metrics=settings.metrics,
-        ),
+        examiner=_examiner(settings, hosts),
         resumption=Resumption(settings=settings, samplers=tuple(map(_name, samplers)), recorded=recorded),
     )
+
+
+def _examiner(settings: RunSettings, hosts: Hosts) -> Examiner:
+    gpu = "".join(settings.machine.gpus[:1])
+    return Examiner(probe=hosts.speed, variation=hosts.core_variation, gpu=gpu, metrics=settings.metrics)
 
 
 def _comparer(

@@ -9,6 +9,7 @@ from pytest_dlbench.judging.sides import compare_sides
 from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.records.reasons import Missing, TooFew, Unshown
 from tests.doubles import records
+from tests.doubles.absolute import LOST
 
 TOLERANCES = {"peak_rss": 0.2, "perplexity": 0.05}
 
@@ -38,18 +39,9 @@ def test_an_absolute_metric_that_only_the_candidate_has_leaves_it_comparable():
 
 
 def of_lost(*shares):
-    """Two sessions, whose candidate lost these shares of something, and a metric for it that needs no baseline."""
-    lost = Metric(
-        name="lost",
-        unit="share",
-        better="lower",
-        kind="points",
-        value=lambda run: run.hooked.get("lost"),
-        is_absolute=True,
-        tolerance=2.0,
-    )
+    """Two sessions, whose candidate lost these shares of something, with the metric of it."""
     runs = [replace(run, hooked={"lost": share}) for run, share in zip(records.runs(), shares, strict=True)]
-    return records.record(), records.record(runs), {"peak_rss": 0.2, "lost": 2.0}, {**METRICS, "lost": lost}
+    return records.record(), records.record(runs), {"peak_rss": 0.2, "lost": 2.0}, {**METRICS, "lost": LOST}
 
 
 def test_what_needs_no_baseline_is_judged_of_the_candidate():

@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.judging import METRICS, Metric, extended, stored_baseline
+from pytest_dlbench.judging import METRICS, extended, stored_baseline
 from pytest_dlbench.records import CaseOutcome, MachineSpeed, VerdictOutcome
 from tests.doubles import records
+from tests.doubles.absolute import LOST
 
 TIME = {"step_time": 0.05}
 MEMORY = {"peak_rss": 0.02}
@@ -412,16 +413,7 @@ def test_a_stored_figure_that_is_impossible_in_its_unit_is_damage(metric, value)
 
 @pytest.mark.parametrize(("tolerance", "names"), [(1.0, ("lost",)), (2.0, ())])
 def test_an_absolute_metric_that_no_run_has_any_more_is_missing_where_somebody_asked_for_it(tolerance, names):
-    lost = Metric(
-        name="lost",
-        unit="share",
-        better="lower",
-        kind="points",
-        value=lambda run: run.hooked.get("lost"),
-        is_absolute=True,
-        tolerance=2.0,
-    )
-    known, had = extended(METRICS, [lost]), [replace(run, hooked={"lost": 0.0}) for run in records.runs()]
+    known, had = extended(METRICS, [LOST]), [replace(run, hooked={"lost": 0.0}) for run in records.runs()]
     baseline, asked = records.baseline(had), {"lost": tolerance}
     assert stored_baseline.missing(baseline, records.runs(), asked, known) == names
     assert stored_baseline.missing(baseline, [*had[:2], *records.runs()[2:]], asked, known) == ()

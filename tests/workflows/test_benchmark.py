@@ -2,20 +2,13 @@
 
 import pytest
 
-from pytest_dlbench.judging import METRICS, Metric, extended
+from pytest_dlbench.judging import METRICS, extended
 from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.reporting.explain import message
 from pytest_dlbench.workflows.benchmark import with_absolute
 from tests.doubles import records
+from tests.doubles.absolute import LOST
 
-
-def lost_share(run):
-    return run.hooked.get("lost")
-
-
-LOST = Metric(
-    name="lost", unit="share", better="lower", kind="points", value=lost_share, is_absolute=True, tolerance=2.0
-)
 KNOWN = extended(METRICS, [LOST])
 
 

@@ -34,9 +34,10 @@ def section(
     baselines: Sequence[Measured] = (),
 ) -> Section:
     """The extent of the study and its results; those ``alone`` did not run in pairs, others did with ``baselines``."""
-    ranked = tuple(_compared(alone)) or tuple(_winners(alone))
+    timed = list(filter(whole.has_steady_cores, alone))
+    ranked = tuple(_compared(timed)) or tuple(_winners(timed))
     lines = (*ranked, *whole.reached(alone), *versions.summaries(cases), _first_capital(verdicts.summary(found)))
-    choice = " ".join((*_matters(alone), *_accuracy(alone)))
+    choice = " ".join((*_matters(timed), *_accuracy(alone)))
     return Section(
         title=TITLE,
         blocks=(

@@ -98,7 +98,7 @@ def findings(cases: Sequence[Measured]) -> Found:
     # What accuracy costs is known at the end of a recipe only.
     finished = whole.over_sessions(list(filter(whole.is_whole, timed)), is_timed=True)
     by_threads = whole.over_threads(cases)
-    widest = _widest(cases)
+    widest = _widest(timed)
     return [
         _ranks(timed),
         overall.section(timed),
@@ -109,7 +109,7 @@ def findings(cases: Sequence[Measured]) -> Found:
         _scaling(
             threads.chart(by_threads), by_threads, lambda case: case.case.threads, lambda case: case.workload, THREADS
         ),
-        _scaling(workers.chart(cases), cases, lambda case: case.case.workers, lambda case: case.training),
+        _scaling(workers.chart(timed), timed, lambda case: case.case.workers, lambda case: case.training),
         _phases(widest),
         _drawn(memory.chart(widest), widest, WIDEST),
     ]

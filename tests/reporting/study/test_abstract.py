@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from pytest_dlbench.judging.frameworks import RANKED_DATASETS
 from pytest_dlbench.records import CaseOutcome, VerdictOutcome
+from pytest_dlbench.records.reasons import UnsteadyCores
 from pytest_dlbench.reporting.study import abstract
 from tests.doubles.judged import both_sides, judged, measured, workloads
 from tests.doubles.records import evaluation, verdict
@@ -113,6 +114,14 @@ def test_without_enough_networks_or_seeds_nothing_is_said_of_the_choice():
 
 def test_with_few_workloads_the_fastest_are_counted():
     assert lines(*workloads(2))[0].startswith("jax has the shortest step in 2 of 2 cells")
+
+
+def test_times_on_cores_whose_speed_varied_do_not_count():
+    unsteady = {"cautions": (UnsteadyCores(variation=1.9, unsteady=3, runs=3),)}
+    quickest = judged("mxnet", step=0.001, result=unsteady)
+    assert lines(judged("jax"), judged("pytorch", step=0.03), quickest) == lines(
+        judged("jax"), judged("pytorch", step=0.03)
+    )
 
 
 def test_versions_that_changed_have_a_sentence_each_and_the_others_one_together():
